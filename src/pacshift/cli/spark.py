@@ -71,7 +71,7 @@ def cluster_rows(
     )
 
 
-@dataclass(eq=False, kw_only=True)
+@dataclass(eq=False, kw_only=True, repr=False)
 class ClusterRows(Rows):
     """Files on a cluster, which counts them. There may be too many rows to read them here."""
 

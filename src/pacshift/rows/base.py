@@ -161,7 +161,7 @@ def told(progress: Progress | None) -> Watch:
     return unwatched if progress is None else lambda _rows, _doing: nullcontext(progress)
 
 
-@dataclass(eq=False, kw_only=True)
+@dataclass(eq=False, kw_only=True, repr=False)
 class Rows(ABC):
     """A table of scores that can be folded any number of times, its rows in the same order each time."""
 
@@ -183,6 +183,10 @@ class Rows(ABC):
     again: Again = "dear"
     last: Pass = field(default_factory=Pass)
     """What the last pass has found; views of the same rows share it."""
+
+    def __repr__(self) -> str:
+        has = {"all": "labelled", "some": "partly labelled", "none": "unlabelled"}[self.labels]
+        return f"<{has} rows of {self.described}, {len(self.classes)} classes>"
 
     @abstractmethod
     def batches(self, keep: Sequence[str] = ()) -> Iterator[Batch]:

@@ -129,7 +129,7 @@ class Chooser:
         return self.choice
 
 
-@dataclass(eq=False, kw_only=True)
+@dataclass(eq=False, kw_only=True, repr=False)
 class OnePerGroup(Rows):
     """One row of each group of the ``rows``; of each group and period, where there are periods."""
 

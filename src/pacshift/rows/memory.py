@@ -151,7 +151,7 @@ def _require_not_said(**given: Any) -> None:
         )
 
 
-@dataclass(eq=False, kw_only=True)
+@dataclass(eq=False, kw_only=True, repr=False)
 class MemoryRows(Rows):
     """A checked matrix and, where there are labels, their columns."""
 

@@ -233,7 +233,7 @@ class _Kept:
         self.records, self.columns = kept, frozenset(columns)
 
 
-@dataclass(eq=False, kw_only=True)
+@dataclass(eq=False, kw_only=True, repr=False)
 class ArrowRows(Rows):
     """A source of record batches and its layout."""
 
