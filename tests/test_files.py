@@ -14,6 +14,7 @@ import pytest
 
 from pacshift import Certificate, InputError, Tally
 from pacshift.files.codec import parse_json
+from pacshift.files.origin import code_identity
 from pacshift.files.reading import max_bytes, read_arrays, read_document
 from pacshift.files.writing import atomic_write, check_output
 from pacshift.tables import tally_table
@@ -234,3 +235,22 @@ def test_a_certificate_may_come_through_a_pipe() -> None:
 def test_json_that_could_be_read_in_two_ways_is_refused(text: bytes, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         parse_json(text)
+
+
+def test_the_same_modules_have_the_same_hash_and_others_another(tmp_path: Path) -> None:
+    for copy, end in (("one", b"\n"), ("other", b"\r\n")):
+        (tmp_path / copy / "inner").mkdir(parents=True)
+        (tmp_path / copy / "inner" / "a.py").write_bytes(b"first" + end)
+        (tmp_path / copy / "b.py").write_bytes(b"second" + end)
+    (tmp_path / "other" / "notes.txt").write_text("not a module")
+    one, other = code_identity(tmp_path / "one"), code_identity(tmp_path / "other")
+    assert one is not None
+    assert one.startswith("source sha256:")
+    assert one == other
+    code_identity.cache_clear()
+    (tmp_path / "other" / "b.py").write_text("edited")
+    assert code_identity(tmp_path / "other") != one
+
+
+def test_code_that_cannot_be_read_has_no_hash(tmp_path: Path) -> None:
+    assert code_identity(tmp_path / "packed.zip") is None

@@ -1,11 +1,14 @@
-"""Every method on small cases by hand, and what it says when nothing can be certified."""
+"""Every method on small cases by hand, what it says when nothing can be certified, and what guarantees mean."""
 
-from typing import Any
+from dataclasses import replace
+from itertools import product
+from typing import Any, get_args
 
 import numpy as np
 import pytest
 from scipy import stats
 
+from certificates import birds
 from pacshift import InputError, Tally, UninformativeWarning, calibrate
 from pacshift.bounds import Interval, clopper_pearson
 from pacshift.methods import (
@@ -26,8 +29,10 @@ from pacshift.methods import (
 )
 from pacshift.methods.elimination import eliminate
 from pacshift.methods.estimate import bbse_soft
+from pacshift.methods.guarantee import MEANINGS, Guarantee, promises_target
 from pacshift.methods.ps_w import example_threshold, worst_class_threshold
 from pacshift.scores.check import MIN_RATE
+from pacshift.words.statements import filled
 from strategies import drawn_scores, drawn_tally
 
 
@@ -272,3 +277,27 @@ def test_the_smallest_rates_are_answered_without_nonsense(name: str, epsilon: fl
     assert "nan" not in made.explain()
     with pytest.raises(InputError, match="epsilon must be at least 1e-100"):
         calibrate(scores[:300], labels[:300], scores[300:], **options | {"epsilon": 5e-324})
+
+
+def test_every_guarantee_has_a_meaning() -> None:
+    assert set(MEANINGS) == set(get_args(Guarantee))
+    assert len({meaning.in_short for meaning in MEANINGS.values()}) == 4
+    assert len({meaning.title for meaning in MEANINGS.values()}) == 4
+
+
+@pytest.mark.parametrize("guarantee", MEANINGS)
+def test_the_words_are_filled_in(guarantee: Guarantee) -> None:
+    meaning = MEANINGS[guarantee]
+    for cap, share in product((None, 0.15), (0.0, 0.02)):
+        certificate = replace(birds(), guarantee=guarantee, class_epsilon=cap, contamination=share)
+        for text in (meaning.one_line, meaning.sentence, meaning.how_sure, meaning.assumption, meaning.caveat):
+            said = filled(text, certificate)
+            assert "{" not in said
+            assert "  " not in said
+
+
+def test_what_is_promised_about_the_target_can_be_asked_of_guarantees_methods_and_certificates() -> None:
+    for method in METHODS.values():
+        assert promises_target(method()) == promises_target(method.guarantee)
+    assert promises_target(birds())
+    assert [guarantee for guarantee in MEANINGS if promises_target(guarantee)] == ["pac-target", "marginal"]

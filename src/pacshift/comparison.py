@@ -330,7 +330,12 @@ def compare(
         weights=weights,
         rng=rng,
     )
-    chosen = _chosen(methods, with_weights=weights is not None)
+    if methods is None:
+        chosen = usable_methods(with_weights=weights is not None)
+    else:
+        chosen = [resolve_method(method) for method in ([methods] if isinstance(methods, str) else methods)]
+    if not chosen:
+        raise InputError(f"methods is empty. Name at least one of {', '.join(METHODS)}.")
     source, target = pair(
         source_scores,
         source_labels,
@@ -359,14 +364,16 @@ def compare_rows(
     for name in dict.fromkeys(own_score(method, score) for method in methods):
         transform = resolve_transform(name)
         data[name] = looked_at(source, target, tally(source, transform, soft=True) + others, transform)
+
+    def measure(certificates: Sequence[Certificate]) -> list[Measured]:
+        cuts = [cut_of(one) for one in certificates]
+        if target.labels == "none":
+            return [(None, *mean_and_empty(counts)) for counts in sizes(target, cuts)]
+        found = [one.evaluation() for one in misses(target, [one.sets for one in cuts], "measuring the sets")]
+        return [(one.error, one.size, one.empty) for one in found]
+
     with source.watch(source, "comparing methods") as report:
-        made = compare_counts(
-            methods,
-            request,
-            lambda method: data[own_score(method, score)],
-            lambda certificates: _measure(target, certificates),
-            report,
-        )
+        made = compare_counts(methods, request, lambda method: data[own_score(method, score)], measure, report)
     rows, answers = zip(*made, strict=True)
     if target.again == "cheap":  # else it would take more passes
         answers = tuple(
@@ -374,21 +381,3 @@ def compare_rows(
             for method, answer in zip(methods, answers, strict=True)
         )
     return Comparison(rows, answers, request.epsilon, request.delta)
-
-
-def _measure(target: Rows, certificates: Sequence[Certificate]) -> list[Measured]:
-    """Error (where labels are known), mean size and share of empty sets on the target."""
-    cuts = [cut_of(one) for one in certificates]
-    if target.labels == "none":
-        return [(None, *mean_and_empty(counts)) for counts in sizes(target, cuts)]
-    found = [one.evaluation() for one in misses(target, [one.sets for one in cuts], "measuring the sets")]
-    return [(one.error, one.size, one.empty) for one in found]
-
-
-def _chosen(methods: Iterable[str | Method] | None, *, with_weights: bool) -> list[Method]:
-    if methods is None:
-        return usable_methods(with_weights=with_weights)
-    chosen = [resolve_method(method) for method in ([methods] if isinstance(methods, str) else methods)]
-    if not chosen:
-        raise InputError(f"methods is empty. Name at least one of {', '.join(METHODS)}.")
-    return chosen

@@ -18,7 +18,6 @@ from pacshift.defaults import DELTA, EPSILON
 from pacshift.errors import InputError, MissingExtraError, PacshiftError
 from pacshift.methods import Method
 from pacshift.methods.ps_lp import ClassBalance
-from pacshift.rows.memory import memory
 from pacshift.rows.sets import mean_and_empty
 from pacshift.scores.frames import index_of, require_same_index, to_frame
 from pacshift.scores.transforms import TransformFunction
@@ -257,19 +256,6 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
             model_id=self.model_id,
             valid_until=self.valid_until,
         )
-        if target is not None:
-            rows = memory(
-                target,
-                target_labels,
-                name="target",
-                role="target",
-                classes=self._class_names(),
-                some_labels=True,
-                groups=target_groups,
-                labels_per=labels_per,
-            )
-            for batch in rows.batches():
-                certificate = certificate.with_set_sizes(batch.given)
         self.certificate_ = certificate
         return self
 

@@ -263,7 +263,7 @@ def calibrate_rows(
         _log_notes(data.tally)
     with nullcontext(progress) if progress else source.watch(source, "finding thresholds (%)") as report:
         certificate = certify(data, method, request, progress=report)
-    made = measured(certificate, data, method, sizes=target is not None and target.again == "dear")
+    made = measured(certificate, data, method, sizes=target is not None and target.again != "never")
     return made if source.columns is None else replace(made, columns=source.columns)
 
 

@@ -177,7 +177,10 @@ def _provenance(
     data: Data, method: Method, request: Request, found: Answer, inputs: Sequence[Input]
 ) -> Provenance:
     """Where the certificate comes from; ``inputs`` are those of ``all_inputs``."""
-    tally = data.tally
+    tally, asked = data.tally, None
+    if method.name != found.method.name:  # labelled target rows certify instead
+        weights = None if request.weights is None else tuple(request.weights.tolist())
+        asked = AskedMethod(method.name, options_of(method), weights)
     return Provenance(
         created=current_time().strftime(TIME_FORMAT),
         pacshift_version=pacshift_version(),
@@ -194,17 +197,9 @@ def _provenance(
             rows=data.count_labels is not None,
             sample=data.sample is not None,
         ),
-        asked_method=_asked(method, found.method, request),
+        asked_method=asked,
         solver=solved_by(),
     )
-
-
-def _asked(method: Method, certified: Method, request: Request) -> AskedMethod | None:
-    """The method that was asked for, with all that was given to it, where labelled target rows certify instead."""
-    if method.name == certified.name:
-        return None
-    weights = None if request.weights is None else tuple(request.weights.tolist())
-    return AskedMethod(method.name, options_of(method), weights)
 
 
 def _notes(data: Data, asked: Method, request: Request, found: Answer) -> tuple[str, ...]:

@@ -260,22 +260,28 @@ def check_evaluation(
     interval = clopper_pearson(missed.sum(), evaluation.n, delta=1 - level)
     n_one = round(evaluation.one_label * evaluation.n)
     wrong = np.rint(np.nan_to_num(evaluation.one_label_error) * n_one)
-    few, many = _deciding_counts(certificate.epsilon, evaluation.n, level)
+    # The most misses whose interval lies below epsilon, and the most hits whose interval lies above it.
+    few = binomial_cut(evaluation.n, epsilon=certificate.epsilon, delta=(1 - level) / 2)
+    hits = binomial_cut(evaluation.n, epsilon=1 - certificate.epsilon, delta=(1 - level) / 2)
+    apart, stated = tuple[Label, ...](), stated_shares(certificate)
+    if stated is not None:
+        seen = label_shares(evaluation, level)
+        apart = _named(certificate, (seen.lower > stated.upper) | (seen.upper < stated.lower))
     above, kept = _beside_the_limit(certificate, missed, evaluation, level)
     found = Check(
         verdict="consistent",
         lower=float(interval.lower),
         upper=float(interval.upper),
         level=level,
-        kept_up_to=few,
-        broken_from=many,
+        kept_up_to=few if few >= 0 else None,
+        broken_from=evaluation.n - hits if hits >= 0 else None,
         rows_to_decide=None,
         text="",
         evaluation=evaluation,
         class_interval=clopper_pearson(missed, evaluation.class_counts, delta=1 - level),
         classes_above=above,
         classes_kept=kept,
-        classes_apart=_classes_apart(certificate, evaluation, level),
+        classes_apart=apart,
         one_label_interval=clopper_pearson(wrong, n_one, delta=1 - level),
         seen_as=seen_as,
     )
@@ -297,13 +303,6 @@ def _verdict(found: Check, certificate: Certificate) -> CheckVerdict:
     return "kept" if found.upper <= certificate.epsilon else "consistent"
 
 
-def _deciding_counts(epsilon: float, n_rows: int, level: float) -> tuple[int | None, int | None]:
-    """The most misses whose interval lies below epsilon, and the fewest whose interval lies above it."""
-    few = binomial_cut(n_rows, epsilon=epsilon, delta=(1 - level) / 2)
-    hits = binomial_cut(n_rows, epsilon=1 - epsilon, delta=(1 - level) / 2)
-    return (few if few >= 0 else None), (n_rows - hits if hits >= 0 else None)
-
-
 def _beside_the_limit(
     certificate: Certificate, missed: FloatArray, evaluation: Evaluation, level: float
 ) -> tuple[tuple[Label, ...], tuple[Label, ...]]:
@@ -313,15 +312,6 @@ def _beside_the_limit(
         return (), ()
     together = clopper_pearson(missed, evaluation.class_counts, delta=(1 - level) / len(certificate.classes))
     return _named(certificate, together.lower > limit), _named(certificate, together.upper <= limit)
-
-
-def _classes_apart(certificate: Certificate, evaluation: Evaluation, level: float) -> tuple[Label, ...]:
-    """Classes whose share of the rows is not one that the certificate gives for the target."""
-    stated = stated_shares(certificate)
-    if stated is None:
-        return ()
-    seen = label_shares(evaluation, level)
-    return _named(certificate, (seen.lower > stated.upper) | (seen.upper < stated.lower))
 
 
 def _named(certificate: Certificate, marked: BoolArray) -> tuple[Label, ...]:

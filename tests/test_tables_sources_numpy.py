@@ -1,4 +1,4 @@
-"""Arrays of NumPy as tables: scores in one file, labels in a second one."""
+"""Arrays of NumPy as tables: scores and labels in two files, or archives with any names of arrays."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -64,7 +64,7 @@ def test_columns_with_names_are_matched_by_position_only_if_asked(tmp_path: Path
     assert write_sets(made, path, tmp_path / "sets.parquet", by_position=True).n_rows == len(SCORES)
 
 
-BAD: dict[str, tuple[Any, str]] = {
+BAD_ARRAYS: dict[str, tuple[Any, str]] = {
     "one dimension": (SCORES[:, 0], r"must hold numbers with one row per example .* shape \(300,\)"),
     "one class": (SCORES[:, :1], "at least 2"),
     "text": (SCORES.astype(str), "must hold numbers"),
@@ -72,9 +72,9 @@ BAD: dict[str, tuple[Any, str]] = {
 }
 
 
-@pytest.mark.parametrize("name", BAD)
+@pytest.mark.parametrize("name", BAD_ARRAYS)
 def test_what_is_no_matrix_of_scores_is_refused(name: str, tmp_path: Path) -> None:
-    array, said = BAD[name]
+    array, said = BAD_ARRAYS[name]
     with pytest.raises(InputError, match=said):
         tally_table(save(tmp_path / "a.npy", array), label=None)
 
@@ -120,3 +120,67 @@ def test_the_command_line_names_the_file_of_labels(tmp_path: Path, monkeypatch: 
     assert "These are the source's rows" in run("check", "c.json", "s.npy", "--label", "l.npy").stdout
     good("predict", "c.json", "s.npy", "-o", "sets.jsonl")
     assert len(Path("sets.jsonl").read_text().splitlines()) == len(SCORES)
+
+
+def test_archives_with_other_names(tmp_path: Path) -> None:
+    np.savez(tmp_path / "a.npz", softmax=SCORES, y=LABELS, probs=SCORES[:, ::-1], labels=2 - LABELS)
+    expected = Tally.from_scores(SCORES, LABELS, grid=True)
+    counted = tally_table(tmp_path / "a.npz", label="y", scores="softmax")
+    assert (counted.tally, counted.columns) == (expected, Columns(("softmax",), "y"))
+    np.savez(tmp_path / "b.npz", softmax=SCORES, y=LABELS)
+    assert tally_table(tmp_path / "b.npz", label="y", scores="softmax").tally == expected
+    with pytest.raises(InputError, match=r"must hold numbers 'probs' .* Name the scores: scores=NAME"):
+        tally_table(tmp_path / "b.npz", label="label")
+    with pytest.raises(InputError, match="No column 'truth'"):
+        tally_table(tmp_path / "b.npz", label="truth", scores="softmax")
+    with pytest.raises(InputError, match="scores 'logits' match no column"):
+        tally_table(tmp_path / "a.npz", label="y", scores="logits")
+    columns: dict[str, Any] = {f"p_{k}": SCORES[:, k] for k in range(3)}
+    np.savez(tmp_path / "c.npz", **columns, y=LABELS)
+    assert tally_table(tmp_path / "c.npz", label="y", scores="p_*").tally == expected
+
+
+def test_names_in_archives_are_matched_and_not_only_counted(tmp_path: Path) -> None:
+    """An archive with the same classes in another order was read in the order of the certificate."""
+    turned = [2, 0, 1]
+    np.savez(tmp_path / "a.npz", probs=SCORES[:, turned], class_names=np.array(NAMES)[turned])
+    assert np.array_equal(read_table(tmp_path / "a.npz", classes=NAMES).scores, SCORES)
+    tally = tally_table(tmp_path / "a.npz", label=None, classes=NAMES).tally
+    assert tally == Tally.from_target(SCORES, classes=NAMES)
+    with pytest.raises(InputError, match="no scores for class 'x', 'y', 'z': class_names are 'eel', 'cat', 'dog'"):
+        read_table(tmp_path / "a.npz", classes=["x", "y", "z"])
+    assert read_table(tmp_path / "a.npz", classes=["x", "y", "z"], by_position=True).classes == ("x", "y", "z")
+
+
+@pytest.mark.parametrize("dtype", [">f8", ">f4", "<f4", np.longdouble, ">i4"])
+def test_archives_of_any_number_type(dtype: Any, tmp_path: Path) -> None:
+    scores = (SCORES * 8).round().astype(dtype)
+    np.savez(tmp_path / "a.npz", probs=scores, labels=LABELS.astype(">i8"), other=np.array(["é"] * 300, ">U1"))
+    plain = scores.astype(np.float32 if scores.dtype.itemsize == 4 and scores.dtype.kind == "f" else np.float64)
+    loaded = read_table(tmp_path / "a.npz", label="label")
+    assert np.array_equal(loaded.scores, plain)
+    assert loaded.labels is not None
+    assert np.array_equal(loaded.labels, LABELS)
+
+
+BAD_ARCHIVES: dict[str, tuple[dict[str, Any], str]] = {
+    "no classes": ({"probs": np.empty((5, 0))}, "'probs' must hold numbers .* at least 2"),
+    "one class": ({"probs": np.ones((5, 1))}, "'probs' must hold numbers .* at least 2"),
+    "complex": ({"probs": SCORES * 1j}, "'probs' must hold numbers"),
+    "text": ({"probs": SCORES.astype(str)}, "'probs' must hold numbers"),
+    "a single name": (
+        {"probs": SCORES, "class_names": np.array("cat")},
+        r"class_names must be a list of names, got shape \(\)",
+    ),
+    "too few names": ({"probs": SCORES, "class_names": ["a", "b"]}, "holds lists of 3, but 2 classes are named"),
+    "a single label": ({"probs": SCORES, "labels": np.array(3)}, r"300 rows of probs but labels of shape \(\)"),
+    "nothing": ({}, "must hold numbers 'probs'"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_ARCHIVES)
+def test_bad_archives(case: str, tmp_path: Path) -> None:
+    arrays, message = BAD_ARCHIVES[case]
+    np.savez(tmp_path / "a.npz", **arrays)
+    with pytest.raises(InputError, match=message):
+        tally_table(tmp_path / "a.npz", label=None)
