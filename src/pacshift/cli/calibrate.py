@@ -3,7 +3,7 @@
 import warnings
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -11,9 +11,6 @@ from pacshift.cli import options
 from pacshift.cli.console import NOTHING_CERTIFIED, print_json, print_words, progress, say_written
 from pacshift.cli.options import basic, expert, known, output
 from pacshift.errors import AssumptionError, InputError, UninformativeWarning
-
-if TYPE_CHECKING:
-    from pacshift import Certificate
 
 
 def calibrate(
@@ -52,6 +49,7 @@ def calibrate(
 
     Example: pacshift calibrate source.parquet target.parquet --label diagnosis --epsilon 0.05 -o certificate.json
     """
+    from pacshift.certificate.file import to_document
     from pacshift.certification.calibrate import calibrate_rows
     from pacshift.certification.certify import certify
     from pacshift.certification.counted import Data
@@ -60,9 +58,11 @@ def calibrate(
     from pacshift.cli import certificates as after
     from pacshift.cli.certificates import tally_inputs, with_origin
     from pacshift.cli.inputs import load_tallies, open_both
+    from pacshift.files.codec import seal
     from pacshift.methods import resolve_method
     from pacshift.methods.ps_lp import balanced
     from pacshift.tally.groups import check_labels_per
+    from pacshift.words.statements import statements
 
     _require_no_page(out)
     options.check_output(out, force, [*files.named, labelled])
@@ -106,7 +106,12 @@ def calibrate(
         raise told from None
     certificate = with_origin(certificate, ctx, seed).with_curves()
     certificate.save(out, overwrite=force)
-    _show(certificate, out, printing)
+    if printing.as_json:
+        document = {"certificate": str(out), "trivial": certificate.trivial, **to_document(certificate)}
+        print_json(seal(document))  # so that what is printed can be loaded like the file
+    else:
+        print_words(statements(certificate))
+        say_written(out)
     if certificate.trivial:
         raise typer.Exit(NOTHING_CERTIFIED)
 
@@ -119,16 +124,3 @@ def _require_no_page(out: Path) -> None:
             f"`pacshift report CERTIFICATE -o {out.name}` afterwards. For a page of a refusal, should there be "
             f"one, give --refusal-page {out.name}."
         )
-
-
-def _show(certificate: "Certificate", out: Path, printing: options.Printing) -> None:
-    from pacshift.certificate.file import to_document
-    from pacshift.files.codec import seal
-    from pacshift.words.statements import statements
-
-    if printing.as_json:
-        document = {"certificate": str(out), "trivial": certificate.trivial, **to_document(certificate)}
-        print_json(seal(document))  # so that what is printed can be loaded like the file
-        return
-    print_words(statements(certificate))
-    say_written(out)

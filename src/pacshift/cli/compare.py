@@ -1,6 +1,5 @@
 """``pacshift compare``: every method on the same data, side by side."""
 
-from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
@@ -49,20 +48,15 @@ def compare(
         rates = {"epsilon": request.epsilon, "delta": request.delta}
         print_json({**rates, "rows": target.last.n_given, "methods": list(map(asdict, compared.rows))})
     else:
-        show(compared.rows, epsilon=request.epsilon)
-
-
-def show(rows: "Sequence[ComparisonRow]", *, epsilon: float) -> None:
-    """Print the comparison as a table, its notes below it."""
-    with_error = any(row.error is not None for row in rows)
-    error = ["target error"] if with_error else []
-    table = right_aligned("method", "guarantees", *error, "mean set size", "empty sets", left=2)
-    for row in rows:
-        table.add_row(*cells(row, epsilon=epsilon, with_error=with_error))
-    results().print(table)
-    for row in rows:
-        if row.note:
-            note(f"{row.method}: {row.note}")
+        with_error = any(row.error is not None for row in compared.rows)
+        error = ["target error"] if with_error else []
+        shown = right_aligned("method", "guarantees", *error, "mean set size", "empty sets", left=2)
+        for row in compared.rows:
+            shown.add_row(*cells(row, epsilon=request.epsilon, with_error=with_error))
+        results().print(shown)
+        for row in compared.rows:
+            if row.note:
+                note(f"{row.method}: {row.note}")
 
 
 def cells(row: "ComparisonRow", *, epsilon: float, with_error: bool) -> list[str]:
