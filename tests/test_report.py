@@ -354,7 +354,7 @@ def test_any_certificate_has_a_page(seed: int) -> None:
         sensitivity=Sensitivity(np.sort(pick(points, np.array([0.0, 1e-300, 0.9]))), np.ones(points)),
         notes=HOSTILE,
         curve=BoundCurve(
-            np.sort(pick(points, ends)),
+            np.sort(pick(points, np.array([0.0, 1e-308, 0.5, 1.0]))),
             np.sort(pick(points, np.array([0.0, 0.3, 1.0]))),
             chosen=float(rng.choice([0.0, 1e-308, 0.4, 1.0])),
         ),

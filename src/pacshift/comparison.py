@@ -377,7 +377,7 @@ def compare_rows(
     rows, answers = zip(*made, strict=True)
     if target.again == "cheap":  # else it would take more passes
         answers = tuple(
-            answer and measured(answer, data[own_score(method, score)], method, sizes=False)
+            answer and measured(answer, data[own_score(method, score)], method, sizes=True)
             for method, answer in zip(methods, answers, strict=True)
         )
     return Comparison(rows, answers, request.epsilon, request.delta)
