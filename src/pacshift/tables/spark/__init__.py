@@ -1,6 +1,6 @@
 """The same counts and sets from a Spark cluster: one tally per partition, added by Spark, a few collected.
 
-Each executor runs ``pacshift.tables.count.count_batch`` on its Arrow batches, so pacshift must be installed on
+Each executor counts its Arrow batches as files are counted (``pacshift.rows.arrow``), so pacshift must be installed on
 the workers. Partitions do not matter, nor do tasks that Spark runs again.
 """
 
