@@ -64,7 +64,7 @@ def lemma_numbers(text: str) -> set[int]:
 
 
 def lemmas_of(page: str, text: str) -> set[int]:
-    """Lemmas of a page that a module names: "Lemma 2 of docs/methods/x.md" is x's, others are of its first page."""
+    """Lemmas of a page that a module names: "Lemma 2 of docs/methods/x.md" is x's, others its first page's."""
     named = re.compile(rf"{LEMMAS.pattern} of docs/methods/([\w-]+\.md)")
     of_page = [found[0] for found in named.finditer(text) if found[4] == page]
     first = re.search(r"docs/methods/([\w-]+\.md)", text)

@@ -1,7 +1,7 @@
 """The same counts and sets from a Spark cluster: one tally per partition, added by Spark, a few collected.
 
-Each executor counts its Arrow batches as files are counted (``pacshift.rows.arrow``), so pacshift must be installed on
-the workers. Partitions do not matter, nor do tasks that Spark runs again.
+Each executor counts its Arrow batches as files are counted (``pacshift.rows.arrow``), so pacshift must be
+installed on the workers. Partitions do not matter, nor do tasks that Spark runs again.
 """
 
 from pacshift.errors import MissingExtraError
