@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from pacshift.arrays import FloatArray
+from pacshift.arrays import FloatArray, IntArray
 from pacshift.parallel import run_all
 from pacshift.tally.grid import to_grid
 
@@ -169,16 +169,14 @@ def fit_isotonic(scores: NDArray[np.floating[Any]], posterior: FloatArray) -> Is
 
 
 def _curve(axis: Axis, scores: NDArray[Any], chances: FloatArray) -> tuple[FloatArray, FloatArray]:
-    from scipy.optimize import isotonic_regression  # slow to import, and only planning needs it
-
     places = axis.places(scores)
     order = np.argsort(places)
     if not (np.diff(places[order]) > 0).all():  # a stable sort takes five times as long, and only ties need it
         order = np.argsort(places, kind="stable")
-    fitted = isotonic_regression(chances[order]).x
     group = np.arange(len(order)) * min(GROUPS, len(order)) // len(order)
     size = np.bincount(group)
-    x, y = np.bincount(group, places[order]) / size, log_odds(np.bincount(group, fitted) / size)
+    x = np.bincount(group, places[order]) / size
+    y = log_odds(isotonic(np.bincount(group, chances[order]) / size, size))
     x, y = x.round(DECIMALS), y.round(DECIMALS)
     # Means of sorted numbers, but for rounding; and never flat, so that the inverse is a function.
     x, y = (np.maximum.accumulate(points) + 1e-7 * np.arange(len(points)) for points in (x, y))
@@ -187,3 +185,26 @@ def _curve(axis: Axis, scores: NDArray[Any], chances: FloatArray) -> tuple[Float
         np.concatenate([[x[0] - BEYOND], x, [x[-1] + BEYOND]]),
         np.concatenate([[y[0] - BEYOND * slope], y, [y[-1] + BEYOND * slope]]),
     )
+
+
+def isotonic(values: FloatArray, weights: IntArray) -> FloatArray:
+    """The growing sequence closest to ``values`` in weighted squares: neighbours that fall are pooled.
+
+    For a few hundred values; SciPy's needs 0.13 s to be imported.
+
+    >>> isotonic(np.array([1.0, 3.0, 2.0, 4.0]), np.ones(4)).tolist()
+    [1.0, 2.5, 2.5, 4.0]
+    """
+    means: list[float] = []
+    pooled: list[float] = []
+    lengths: list[int] = []
+    for value, weight in zip(values.tolist(), weights.tolist(), strict=True):
+        mean, total, length = value, weight, 1
+        while means and means[-1] >= mean:
+            before = pooled.pop()
+            mean = (means.pop() * before + mean * total) / (before + total)
+            total, length = before + total, length + lengths.pop()
+        means.append(mean)
+        pooled.append(total)
+        lengths.append(length)
+    return np.repeat(means, lengths)
