@@ -23,7 +23,7 @@ from pacshift.monitor.report import in_use_epsilons, timeline
 from pacshift.report import write_history_page
 from pacshift.report.history import Words, way_on
 from pacshift.rows.columns import Columns
-from pacshift.tables.history import check_history_path, write_history
+from pacshift.monitor.history import check_history_path, write_history
 from pacshift.words.numbers import down, given, mean_size, percent
 
 COLOURS = {"kept": "green", "consistent": "yellow", "broken": "red", "refuted": "red"}

@@ -13,7 +13,7 @@ import pyarrow.parquet
 
 from pacshift.errors import InputError
 from pacshift.files.writing import PathLike, atomic_write
-from pacshift.monitor import PeriodReport
+from pacshift.monitor.report import PeriodReport
 from pacshift.rows.arrow.writers import escape_batch
 
 SCHEMA = pa.schema(
