@@ -22,6 +22,7 @@ from pacshift import (
     Tally,
     UninformativeWarning,
     calibrate,
+    tally_table,
 )
 from pacshift.arrays import FloatArray
 from pacshift.assumption import ASSUMPTION_SHARE, check_assumption
@@ -32,7 +33,6 @@ from pacshift.methods import resolve_method
 from pacshift.methods.class_wise import capped
 from pacshift.ps_lp import theorem
 from pacshift.report import compare_methods
-from pacshift.tables import tally_table
 
 ON_TARGET = [
     name

@@ -22,7 +22,7 @@ from pacshift.methods import METHODS, Guarantee, Method, resolve_method, usable_
 from pacshift.methods.guarantee import MEANINGS, promises_target
 from pacshift.progress import Progress
 from pacshift.rows.base import Rows
-from pacshift.rows.fold import misses, sizes, tally, target_beside
+from pacshift.rows.fold import misses, sizes, target_beside
 from pacshift.rows.memory import pair
 from pacshift.rows.sets import mean_and_empty
 from pacshift.scores.transforms import resolve_transform
@@ -363,7 +363,7 @@ def compare_rows(
     data = {}
     for name in dict.fromkeys(own_score(method, score) for method in methods):
         transform = resolve_transform(name)
-        data[name] = looked_at(source, target, tally(source, transform, soft=True) + others, transform)
+        data[name] = looked_at(source, target, source.tally(transform) + others, transform)
 
     def measure(certificates: Sequence[Certificate]) -> list[Measured]:
         cuts = [cut_of(one) for one in certificates]

@@ -94,7 +94,7 @@ def count_rows(
 ) -> Data:
     """The counts, the labelled rows, and what is looked at again; as the ``counting`` of a certificate says."""
     grid, bins = (None, method.needs_bins) if counting is None else (counting.grid, counting.bins)
-    tally = fold.both(source, target, transform, soft=method.needs_soft, bins=bins, grid=grid, hashed=True)
+    tally = fold.both(source, target, transform, soft=method.needs_soft, bins=bins, grid=grid, sha256=True)
     data = looked_at(source, target, tally, transform, counting)
     request = request.for_classes(tally.classes)
     if sheet is not None:

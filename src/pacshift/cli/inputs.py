@@ -69,7 +69,7 @@ def open_both(
     """
     watch = Watch(silent, source if engine == "arrow" else ())
     if engine == "spark":
-        from pacshift.cli.spark import cluster_rows
+        from pacshift.rows.spark import cluster_rows
 
         if not grid:
             raise InputError(
@@ -77,11 +77,11 @@ def open_both(
             )
         if target_label is not None:
             raise InputError("--target-label does not work with --engine spark. Leave out one of them.")
-        own: Rows = cluster_rows(master, source, name="source", role="source", watch=watch, **reading)
+        own: Rows = cluster_rows(source, master=master, name="source", role="source", watch=watch, **reading)
         if not target:
             return own, None
         reading |= {"label": None, "scores": None, "classes": own.classes, "columns": own.columns}
-        return own, cluster_rows(master, target, name="target", role="target", watch=watch, **reading)
+        return own, cluster_rows(target, master=master, name="target", role="target", watch=watch, **reading)
     from pacshift.rows.arrow.table import read_rows
 
     own = read_rows(list(source), **reading, name="source", role="source", columns=columns, grid=grid, watch=watch)

@@ -42,22 +42,20 @@ def tally(
     pacshift calibrate ward.tally clinic.tally target.tally
     """
     from pacshift.cli.inputs import Watch
-    from pacshift.rows.fold import tally as count
-    from pacshift.scores.transforms import resolve_transform
     from pacshift.words.findings import logits_note
 
     options.check_output(out, force, table)
     reading = {**columns.reading(label), "name": "table", "role": "target" if label is None else "source"}
     reading["watch"] = Watch(printing.silent, table if engine.check().engine == "arrow" else ())
     if engine.engine == "spark":
-        from pacshift.cli.spark import cluster_rows
+        from pacshift.rows.spark import cluster_rows
 
-        rows: Rows = cluster_rows(engine.master, table, **reading)
+        rows: Rows = cluster_rows(table, master=engine.master, **reading)
     else:
         from pacshift.rows.arrow.table import read_rows
 
         rows = read_rows(list(table), **reading, grid=not exact, keep=False)
-    made = count(rows, resolve_transform(score), soft=soft, bins=bins, hashed=list_inputs)
+    made = rows.tally(score, soft=soft, bins=bins, sha256=list_inputs)
     for text in logits_note(made):  # no certificate will say it
         note(text)
     (made if list_inputs else replace(made, inputs=())).save(out)

@@ -14,7 +14,7 @@ import pyarrow.parquet
 from pacshift.errors import InputError
 from pacshift.files.writing import PathLike, atomic_write
 from pacshift.monitor.report import PeriodReport
-from pacshift.rows.arrow.writers import escape_batch
+from pacshift.rows.arrow.sets import escape_batch
 
 SCHEMA = pa.schema(
     {name: pa.string() for name in ("period", "start", "end", "metric")}
