@@ -241,10 +241,10 @@ def write_history(history: Iterable[PeriodReport], path: PathLike, *, overwrite:
         if kind == ".json":
             draft.write_text(json.dumps(rows, indent=1, ensure_ascii=False), encoding="utf-8")
             return len(rows)
-        from pacshift.rows.arrow.writers import escape_batch  # needs Arrow, and says so
-
         import pyarrow as pa
         from pyarrow import csv, feather, parquet
+
+        from pacshift.rows.arrow.writers import escape_batch  # needs Arrow, and says so
 
         texts = ("period", "start", "end", "metric")
         kinds = {name: pa.string() if name in texts else pa.float64() for name in COLUMNS} | {"alert": pa.bool_()}
