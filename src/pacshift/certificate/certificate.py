@@ -189,12 +189,12 @@ class Certificate:
                 object.__setattr__(self, one.name, read_only(getattr(self, one.name)))
 
     def __repr__(self) -> str:
-        from pacshift.words.notebook import to_text
+        from pacshift.words.statements import to_text
 
         return to_text(self)
 
     def _repr_html_(self) -> str:
-        from pacshift.words.notebook import to_html
+        from pacshift.words.statements import to_html
 
         return to_html(self)
 
