@@ -9,7 +9,6 @@ from functools import partial
 
 from pacshift.certificate import Certificate
 from pacshift.certificate.provenance import Counting
-from pacshift.certificate.rule import transform_of
 from pacshift.certification.label_sheet import LabelSheet
 from pacshift.certification.label_sheet.plan import RowDraw
 from pacshift.certification.labelled import require_both_grouped, split_at_random, split_by_sheet
@@ -151,7 +150,7 @@ def sheet_target(
 
 def cut_of(certificate: Certificate) -> fold.Cut:
     """What makes the sets of a certificate."""
-    return fold.Cut(certificate.thresholds, transform_of(certificate), certificate.never_empty)
+    return fold.Cut(certificate.thresholds, certificate.own_transform(), certificate.never_empty)
 
 
 def measured(

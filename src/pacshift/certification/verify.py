@@ -11,7 +11,6 @@ from pacshift.arrays import LabelsLike, ScoresLike
 from pacshift.certificate import Certificate
 from pacshift.certificate.file import COMPARED, Compared, how_compared, to_document, words_in
 from pacshift.certificate.provenance import Provenance
-from pacshift.certificate.rule import transform_of
 from pacshift.certification.certify import certify
 from pacshift.certification.counted import Data, count_rows, counted_before, measured
 from pacshift.certification.label_sheet import LabelSheet
@@ -186,7 +185,7 @@ def verify_rows(
     ``named``: scores were found by the names of columns that the certificate remembers.
     """
     stored = _loaded(certificate)
-    chosen, transform = method_of(stored, method), transform_of(stored, score)
+    chosen, transform = method_of(stored, method), stored.own_transform(score)
     counting = stored.provenance.counting
     data = count_rows(source, target, chosen, request_of(stored), transform, sheet=sheet, counting=counting)
     return verify_data(certificate, data, method, named=named)
