@@ -43,8 +43,7 @@ from pacshift.methods import METHODS, PSLP, Solution, Task, class_wise, ps, ps_t
 from pacshift.mix import prevalence, region, tails
 from pacshift.monitor.verdict import report_delta, source_delta
 from pacshift.paths import labelled, looks
-from pacshift.ps_lp import betting, bound_curve, equal_miss_rate, theorem
-from pacshift.ps_lp.prediction_powered import bound, thresholds
+from pacshift.ps_lp import betting, equal_miss_rate, prediction_powered, theorem
 
 DELTA = 0.05
 ROUNDING = 1e-9
@@ -308,7 +307,7 @@ def ledger(monkeypatch: pytest.MonkeyPatch) -> Ledger:
     made.spender(tails, "bernstein_upper", events=size("count", "total"))
     made.spender(inequalities, "chernoff_lower", level=log_level("exponent"), events=size("count", "total"))
     made.spender(
-        bound,
+        prediction_powered,
         "largest_ratio",
         level=lambda given: (1 + given["level"]) * float(np.exp(-given["level"])),  # Lemma 2 of many-classes.md
         events=lambda given: given["source"].size,
@@ -332,7 +331,7 @@ def ledger(monkeypatch: pytest.MonkeyPatch) -> Ledger:
     made.spender(ps_w, "worst_class_threshold")
     made.spender(equal_miss_rate, "upper_quantile", key="tail")
     made.spender(equal_miss_rate, "passes_by_moments", key="tail")
-    made.spender(bound.ErrorBound, "__init__", level=log_level("log_cost"), key=None)
+    made.spender(prediction_powered.ErrorBound, "__init__", level=log_level("log_cost"), key=None)
     made.spender(bets, "as_rows", level=log_level("hurdle"), events=lambda given: len(given["constant"]))
     made.spender(bets.Mixture, "__init__", level=log_level("hurdle"), exact=chance_of_wealth, key="mean wealth")
     _wrap_wealth(made, monkeypatch)
@@ -345,8 +344,7 @@ def ledger(monkeypatch: pytest.MonkeyPatch) -> Ledger:
         (few_labels, "mix_bounds"),
         (strata, "joint_bounds"),
         (equal_miss_rate, "equal_miss_ranks"),
-        (bound, "detected_shares"),
-        (thresholds, "largest_corrected", "rescaled_thresholds"),
+        (prediction_powered, "detected_shares", "largest_corrected", "rescaled_thresholds"),
         (theorem, "certify_many_classes"),
         (equal_miss_rate, "_equal_miss_ranks"),
         (class_wise, "class_wise_solution", "capped"),
@@ -361,7 +359,7 @@ def ledger(monkeypatch: pytest.MonkeyPatch) -> Ledger:
     )
     made.promise(equal_miss_rate, "ranks_for_any_mix", total=all_options)
     made.promise(
-        thresholds,
+        prediction_powered,
         "corrected_thresholds",
         lambda given: sum(asdict(given["plan"].shares).values()) * given["plan"].delta,
     )
@@ -383,7 +381,7 @@ def ledger(monkeypatch: pytest.MonkeyPatch) -> Ledger:
     made.part(certify, "candidate", at_every_look)
     # Nothing is promised.
     silent: list[tuple[Any, ...]] = [
-        (thresholds, "correction_plan"),
+        (prediction_powered, "correction_plan"),
         (looks, "test_rows"),
         (sheets, "plan_sheet"),
         (words, "noticeable", "largest_difference", "outside_known"),
@@ -392,7 +390,7 @@ def ledger(monkeypatch: pytest.MonkeyPatch) -> Ledger:
         (ps_t.PST, "_reasons"),
         (ps_t, "next_look"),
         (ps, "too_few"),
-        (bound_curve.CurveOnDemand, "__call__"),
+        (theorem.CurveOnDemand, "__call__"),
         (trust, "one_label_error"),  # at the levels of the net, which is counted
     ]
     for owner, *names in silent:

@@ -12,7 +12,6 @@ from typing import Any
 from pacshift.arrays import LabelsLike, ScoresLike
 from pacshift.certificate import Certificate
 from pacshift.certificate.provenance import Counting
-from pacshift.certificate.rule import transform_of
 from pacshift.certification.label_sheet import LabelSheet
 from pacshift.certification.labelled import by_sheet, split_at_random
 from pacshift.certification.request import Request
@@ -160,7 +159,7 @@ def looked_at(
 
 def cut_of(certificate: Certificate) -> fold.Cut:
     """What makes the sets of a certificate."""
-    return fold.Cut(certificate.thresholds, transform_of(certificate), certificate.never_empty)
+    return fold.Cut(certificate.thresholds, certificate.own_transform(), certificate.never_empty)
 
 
 def measured(

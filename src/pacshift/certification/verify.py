@@ -11,7 +11,6 @@ from pacshift.arrays import LabelsLike, ScoresLike
 from pacshift.certificate import Certificate
 from pacshift.certificate.file import COMPARED, Compared, how_compared, to_document, words_in
 from pacshift.certificate.provenance import Provenance
-from pacshift.certificate.rule import transform_of
 from pacshift.certification.certify import certify
 from pacshift.certification.counted import count, measured, opened
 from pacshift.certification.label_sheet import LabelSheet
@@ -184,7 +183,7 @@ def verify_rows(
     """
     stored = _loaded(certificate)
     made, chosen, request = stored.provenance, method_of(stored, method), request_of(stored)
-    transform = None if isinstance(source, Tally) else transform_of(stored, score)
+    transform = None if isinstance(source, Tally) else stored.own_transform(score)
     data = count(source, target, chosen, request, transform, labelled=labelled, counting=made.counting)
     if stored.n_target_labels and data.labelled is None:
         raise InputError(

@@ -254,7 +254,6 @@ def read_keys(source: Source, column: str, known: Mapping[str, KeyArray], *, dro
     """The keys of a file: a row is new if no period of ``known`` has its key and no earlier row had it."""
     parts: list[Any] = []
     for batch in source.batches([], 1, (), [column]):
-        batch.require_sound()
         parts.append(_hashes(batch.data.column(0), column, batch.file))
     hashes = np.concatenate([hashes for hashes, _ in parts])
     missing = np.concatenate([missing for _, missing in parts])

@@ -8,7 +8,6 @@ except ModuleNotFoundError as error:
     raise MissingExtraError("pacshift.tables", error, "tables") from None
 
 from pacshift.tables.count import TableTally, tally_table
-from pacshift.tables.history import history_rows, write_history
 from pacshift.tables.reader import LoadedTable, read_table
 from pacshift.tables.sets import SetsWritten, write_sets
 
@@ -16,9 +15,7 @@ __all__ = [
     "LoadedTable",
     "SetsWritten",
     "TableTally",
-    "history_rows",
     "read_table",
     "tally_table",
-    "write_history",
     "write_sets",
 ]

@@ -19,11 +19,10 @@ from pacshift.files.codec import CHECKSUM
 from pacshift.files.origin import current_time
 from pacshift.monitor import Monitor, PeriodReport
 from pacshift.monitor.calendar import Gap
-from pacshift.monitor.report import in_use_epsilons, timeline
+from pacshift.monitor.report import check_history_path, in_use_epsilons, timeline, write_history
 from pacshift.report import write_history_page
 from pacshift.report.history import Words, way_on
 from pacshift.rows.columns import Columns
-from pacshift.tables.history import check_history_path, write_history
 from pacshift.words.numbers import down, given, mean_size, percent
 
 COLOURS = {"kept": "green", "consistent": "yellow", "broken": "red", "refuted": "red"}
