@@ -12,7 +12,7 @@ import pytest
 from commands import bad, good, run
 from hospital import USUAL, month_days, patients, table, write_hospital
 from pacshift.monitor.state import State
-from pacshift.rows.arrow.files import FileSource
+from pacshift.rows.arrow.formats import FileSource
 
 pytestmark = pytest.mark.slow
 

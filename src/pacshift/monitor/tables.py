@@ -227,7 +227,6 @@ def read_keys(source: Source, column: str, known: Mapping[str, KeyArray], *, dro
     hashed: list[KeyArray] = []
     empty: list[BoolArray] = []
     for batch in source.batches([], 1, (), [column]):
-        batch.require_sound()
         values = without_codes(batch.data.column(0))
         try:
             texts = values.cast(pa.string()).to_pylist()

@@ -9,8 +9,9 @@ from typing import Any
 
 from pacshift.certificate import Certificate
 from pacshift.certification.certify import certify
-from pacshift.certification.counted import Data, cut_of, sheet_target
+from pacshift.certification.counted import Data, cut_of
 from pacshift.certification.label_sheet import LabelSheet
+from pacshift.certification.labelled import by_sheet
 from pacshift.certification.request import Request
 from pacshift.cli import options
 from pacshift.cli.certificates import require_model
@@ -146,7 +147,7 @@ def label_period(watch: Monitor, targets: Sequence[Path], read: Read, file: Path
     is_tally = read.source.suffix == ".tally"  # which has no rows to plan with
     source = None if is_tally else read.rows(read.source, label=read.label, name="source", watch=watched)
     transform = resolve_transform(counted.score)
-    labelled = sheet_target(source, target, sheet, request, transform, counted)
+    labelled = by_sheet(source, target, sheet, request, transform, counted)
     # Labelled rows speak for the whole period: there is nothing that bounds of the mix could narrow down.
     asked = replace(request, contamination=0.0, known_mix=None).for_classes(counted.classes)
     certificate = certify(Data(counted + rows, labelled, transform), PST(), asked)
