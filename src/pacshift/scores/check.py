@@ -325,8 +325,9 @@ def require_plausible(scores: ScoreMatrix, class_counts: IntArray) -> None:
     """Raise where a column, such as ``id``, cannot be a class although its name would make it one."""
     foreign = foreign_columns(scores.values[:SAMPLE_ROWS], class_counts)
     if foreign:
+        names = shorten([scores.classes[place] for place in foreign])
         raise InputError(
-            f"source: column {shorten([scores.classes[place] for place in foreign])} does not look like scores: no row has "
-            "this label, and the values do not fit the other score columns. Pass the score columns only (of a "
-            "table: scores=), or name all classes with classes= if it is right."
+            f"source: column {names} does not look like scores: no row has this label, and the values do not fit "
+            "the other score columns. Pass the score columns only (of a table: scores=), or name all classes with "
+            "classes= if it is right."
         )
