@@ -12,7 +12,7 @@ import pytest
 
 from hospital import PANDEMIC, USUAL, patients, source_tally
 from pacshift import InputError, Monitor, calibrate
-from pacshift.monitor.history import history_rows, write_history
+from pacshift.monitor import history_rows, write_history
 
 COLUMNS = ["period", "start", "end", "metric", "value", "lower", "upper", "alert", "epsilon"]
 

@@ -51,8 +51,6 @@ def calibrate(
     """
     from pacshift.certificate.file import to_document
     from pacshift.certification.calibrate import calibrate_rows
-    from pacshift.certification.certify import certify
-    from pacshift.certification.counted import Data
     from pacshift.certification.label_sheet import LabelSheet
     from pacshift.certification.request import require_fit
     from pacshift.cli import certificates as after
@@ -81,9 +79,9 @@ def calibrate(
     try:
         if files.are_tallies:
             options.require_no_table(target_label, labelled)
-            data = Data(load_tallies(files.named))
+            tally = load_tallies(files.named)
             with progress("finding thresholds (%)", silent=printing.silent) as report:
-                made = certify(data, chosen, request.for_classes(data.tally.classes), progress=report)
+                made = calibrate_rows(tally, None, chosen, request, progress=report)
             certificate = replace(made, provenance=replace(made.provenance, inputs=tally_inputs(files.named)))
         else:
             both = files.split()
@@ -97,7 +95,7 @@ def calibrate(
             asked: dict[str, Any] = {**both, **columns.reading(label), **asdict(engine.check())}
             asked |= {"target_label": target_label, "some_labels": True, "labels_per": labels_per}
             rows = open_both(**asked, grid=not exact, silent=printing.silent)
-            certificate = calibrate_rows(*rows, chosen, request, promise.score, sheet=sheet)
+            certificate = calibrate_rows(*rows, chosen, request, promise.score, labelled=sheet)
     except AssumptionError as refusal:
         found = None if rows is None else rows[0].columns
         given = None if rows is None else after.Given(files.split()["target"], found, engine.engine)

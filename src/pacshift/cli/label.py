@@ -2,7 +2,7 @@
 
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -40,9 +40,8 @@ def label(
 
     Example: pacshift label target.parquet --budget 400 --looks 100,200 --keep id -o to_label.csv
     """
-    from pacshift.certification.label_sheet.file import require_csv
-    from pacshift.certification.label_sheet.plan import plan_sheet
-    from pacshift.certification.label_sheet.sheet import label_rows, sheet_seed
+    from pacshift.certification.label_sheet import label_sheet
+    from pacshift.certification.sheet_file import require_csv
     from pacshift.cli.inputs import Watch
     from pacshift.rows.arrow.table import read_rows
 
@@ -55,12 +54,12 @@ def label(
     options.check_output(out, force, [table])
     require_csv(out)
     promise.check()
-    plan = plan_sheet(
-        budget, options.read_numbers(looks, "--looks", int) or [], epsilon=promise.epsilon, delta=promise.delta
-    )
+    asked: dict[str, Any] = {"budget": budget, "looks": options.read_numbers(looks, "--looks", int) or []}
+    asked |= {"epsilon": promise.epsilon, "delta": promise.delta, "rng": seed}
     watch = Watch(printing.silent)
     rows = read_rows([table], **columns.reading(None), name="target", role="target", keep=False, watch=watch)
-    sheet = label_rows(rows, plan, sheet_seed(seed), tuple(dict.fromkeys(options.read_names(keep))))
+    kept = list(dict.fromkeys(options.read_names(keep)))
+    sheet = label_sheet(rows, **asked, keep=kept)
     sheet.save(out, overwrite=force)
     again = ["--labelled", str(out), *words(promise), *words(columns), "-o", "certificate.json"]
     command = shlex.join(["pacshift", "calibrate", "SOURCE", str(table), *again])  # only the user knows SOURCE

@@ -27,9 +27,8 @@ def verify(
     Example: pacshift verify certificate.json source.parquet target.parquet
     """
     from pacshift import Certificate
-    from pacshift.certification.counted import Data
     from pacshift.certification.label_sheet import LabelSheet
-    from pacshift.certification.verify import verify_data, verify_rows
+    from pacshift.certification.verify import verify_rows
     from pacshift.cli.certificates import tally_inputs
     from pacshift.cli.inputs import load_tallies, open_both
 
@@ -38,7 +37,7 @@ def verify(
     if files.are_tallies:
         options.require_no_table(target_label, labelled)
         inputs = tally_inputs(files.named)
-        found = verify_data(certificate_file, Data(load_tallies(files.named)), inputs=inputs)
+        found = verify_rows(certificate_file, load_tallies(files.named), None, inputs=inputs)
     else:
         known = certificate.columns
         rows = open_both(
@@ -55,7 +54,7 @@ def verify(
             silent=printing.silent,
         )
         sheet = None if labelled is None else LabelSheet.load(labelled)
-        found = verify_rows(certificate_file, *rows, sheet=sheet, named=known is not None)
+        found = verify_rows(certificate_file, *rows, labelled=sheet, named=known is not None)
     if printing.as_json:
         parts = ("verdict", "differences", "provenance_differences", "unverified")
         print_json({name: getattr(found, name) for name in parts})

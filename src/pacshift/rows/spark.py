@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -23,12 +23,12 @@ from pacshift.arrays import IntArray, KeyArray, Label
 from pacshift.errors import InputError, MissingExtraError, PacshiftError
 from pacshift.files.writing import PathLike
 from pacshift.progress import Progress
+from pacshift.rows.arrow.batch import ArrowBatch, Layout
 from pacshift.rows.arrow.files import KINDS, list_files
-from pacshift.rows.arrow.find import find_layout
-from pacshift.rows.arrow.layout import Asked, Layout
-from pacshift.rows.arrow.sets import SET, SET_SIZE, MakesSets, refuse_both, sets_batch
-from pacshift.rows.arrow.source import MAX_LABEL_VALUES, Records, Source, numbered
-from pacshift.rows.arrow.table import ArrowBatch, read_rows, require_score_columns, table_input
+from pacshift.rows.arrow.find import Asked, find_layout
+from pacshift.rows.arrow.sets import SET, SET_SIZE, refuse_both, sets_batch
+from pacshift.rows.arrow.source import MAX_LABEL_VALUES, Records, Source
+from pacshift.rows.arrow.table import read_rows, require_score_columns, table_input
 from pacshift.rows.base import Again, Batch, FileRows, Pass, Rows, Watch, unwatched
 from pacshift.rows.columns import Columns, require_columns
 from pacshift.rows.faults import Faults
@@ -38,6 +38,9 @@ from pacshift.tally import Tally
 from pacshift.tally.counter import Counter, CountOptions
 from pacshift.tally.groups import Grouped
 from pacshift.tally.once import Input, Role
+
+if TYPE_CHECKING:
+    from pacshift.certificate import Certificate
 
 try:
     import pyarrow as pa
@@ -247,7 +250,7 @@ class SparkRows(Rows):
 
 def predict_sets(
     frame: DataFrame,
-    certificate: MakesSets,
+    certificate: "Certificate",
     *,
     scores: str | None = None,
     by_position: bool = False,
@@ -324,15 +327,12 @@ class SparkSource(Source):
         self._frame = frame
         self.schema = to_arrow_schema(frame.schema)
 
-    def batches(
-        self, scores: Sequence[str], n_scores: int, labels: Sequence[str] = (), others: Sequence[str] = ()
-    ) -> Iterator[Records]:
+    def _read(self, fields: list[Any], rows: int) -> Iterator[tuple[str, Any]]:
         """A few rows."""
-        frame = _select(self._frame, scores)
-        rows = frame.dropna(subset=frame.columns[:1]).limit(SAMPLE_ROWS).collect()
-        fields = [self.schema.field(name) for name in scores]
-        columns = [pa.array([row[place] for row in rows], field.type) for place, field in enumerate(fields)]
-        yield Records(pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields)), "the data frame", 0)
+        frame = _select(self._frame, [field.name for field in fields])
+        some = frame.dropna(subset=frame.columns[:1]).limit(SAMPLE_ROWS).collect()
+        columns = [pa.array([row[place] for row in some], field.type) for place, field in enumerate(fields)]
+        yield "the data frame", pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields))
 
     def label_values(self, column: str) -> list[Any]:
         labels = _select(self._frame, [column]).distinct().limit(MAX_LABEL_VALUES + 1)
@@ -457,8 +457,11 @@ def _sum(parts: Sequence[Part]) -> Part:
 def _batches(batches: Iterator[Any], layout: Layout, softmax: bool) -> Iterator[ArrowBatch]:
     context = TaskContext.get()
     place = f"partition {0 if context is None else context.partitionId()}"
-    for records in numbered(batches, place):
+    first_row = 0
+    for data in batches:
+        records = Records(data, place, first_row)
         yield ArrowBatch(records, layout, "none" if layout.label is None else "all", is_logits=softmax)
+        first_row += data.num_rows
 
 
 def _role(layout: Layout) -> Role:

@@ -19,8 +19,7 @@ from pacshift.files.codec import CHECKSUM
 from pacshift.files.origin import current_time
 from pacshift.monitor import Monitor, PeriodReport
 from pacshift.monitor.calendar import Gap
-from pacshift.monitor.history import check_history_path, write_history
-from pacshift.monitor.report import in_use_epsilons, timeline
+from pacshift.monitor.report import check_history_path, in_use_epsilons, timeline, write_history
 from pacshift.report import write_history_page
 from pacshift.report.history import Words, way_on
 from pacshift.rows.columns import Columns
@@ -159,7 +158,7 @@ def _by_class(report: PeriodReport, interval: Interval | None) -> dict[str, list
 def _print(watch: Monitor, found: Outcome, files: Sequence[Path], words: Words) -> None:
     epsilons = in_use_epsilons(watch.history)
     size = f"size at {given(epsilons[0])}" if len(epsilons) == 1 else "mean size"
-    fresh = f"fresh size at {given(watch.epsilon)}"
+    fresh = f"fresh size at {given(watch.request.epsilon)}"
     shown = right_aligned("period", "rows", "sets in use", "they miss", size, "empty", fresh, "accuracy", left=1)
     shown.columns[2].justify = "left"
     for one in timeline(watch.history, found.gaps):

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,26 +17,23 @@ import pyarrow.csv
 import pyarrow.ipc
 import pyarrow.parquet
 
-from pacshift.arrays import BoolArray, IntArray
+from pacshift.arrays import IntArray
 from pacshift.errors import InputError
 from pacshift.files.writing import FORMULA, NUMBER, PathLike, atomic_write, check_output, escape_cell
 from pacshift.progress import Progress
+from pacshift.rows.arrow.batch import ArrowBatch
 from pacshift.rows.arrow.files import KINDS
 from pacshift.rows.arrow.source import Tables, is_frame, without_codes
-from pacshift.rows.arrow.table import ArrowBatch, ArrowRows, Known, read_rows
-from pacshift.rows.base import Batch, Matrix
+from pacshift.rows.arrow.table import ArrowRows, read_rows
+from pacshift.rows.base import Batch
 from pacshift.rows.columns import require_columns
 from pacshift.scores.names import shorten
 
+if TYPE_CHECKING:
+    from pacshift.certificate import Certificate
+
 SET, SET_SIZE = "set", "set_size"
 _SEPARATOR = ";"  # between the labels of a set in CSV, which has no lists
-
-
-class MakesSets(Known, Protocol):
-    """A certificate."""
-
-    def sets_of_rows(self, scores: Matrix) -> BoolArray:
-        """The sets of rows of a table."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,7 +59,7 @@ class SetsWritten:
 
 
 def write_sets(
-    certificate: MakesSets,
+    certificate: "Certificate",
     table: Tables,
     output: PathLike,
     *,
@@ -196,7 +193,7 @@ def refuse_both(drop_invalid: bool, keep_invalid: bool) -> None:
 
 
 def sets_batch(
-    certificate: MakesSets, keep: Sequence[str], batch: ArrowBatch, *, keep_invalid: bool = False
+    certificate: "Certificate", keep: Sequence[str], batch: ArrowBatch, *, keep_invalid: bool = False
 ) -> Any:
     """A record batch of the columns to ``keep``, the sets and their sizes, for usable rows or for all.
 
