@@ -78,6 +78,7 @@ def prevalence(
     >>> prevalence(tally, delta=0.05).mix.lower.round(2)
     array([0.  , 0.99])
     """
+    asked = check_request(delta=delta, known_mix=known_mix)
     if isinstance(source_scores, Tally):
         about: dict[str, object] = {"source_labels": source_labels, "target_scores": target_scores}
         about |= {"groups": groups, "target_groups": target_groups, "classes": classes, "softmax": softmax}
@@ -93,7 +94,7 @@ def prevalence(
             target_groups=target_groups,
         )
         tally = both(*given, soft=False, bins=False)
-    request = check_request(delta=delta, known_mix=known_mix).for_classes(tally.classes)
+    request = asked.for_classes(tally.classes)
     for what, rows in (("labelled source", tally.n_source), ("target", tally.n_target)):
         if not rows:
             raise InputError(f"no {what} rows: prevalence needs a labelled source and an unlabelled target.")

@@ -152,7 +152,7 @@ def verify(
     if isinstance(target_labels, Tally):
         raise InputError("target_labels is a tally, but the source is not: pass labels of the target's rows.")
     stored = _loaded(certificate)
-    names = () if stored.columns is None else stored.columns.scores
+    names, grouped = () if stored.columns is None else stored.columns.scores, stored.target_grouped
     source, target = pair(
         source_scores,
         source_labels,
@@ -163,7 +163,7 @@ def verify(
         groups=groups,
         target_groups=target_groups,
         target_labels=target_labels,
-        labels_per=None if stored.target_grouped is None else stored.target_grouped.labels_per,
+        labels_per=None if isinstance(source_scores, Rows) or grouped is None else grouped.labels_per,
     )
     sheet = LabelSheet.load(labelled) if isinstance(labelled, (str, os.PathLike)) else labelled
     found = column_names(source_scores) if not isinstance(source_scores, Rows) else source_scores.column_names
