@@ -16,7 +16,7 @@ from certificates import birds
 from pacshift import METHODS, Certificate, InputError, Interval
 from pacshift.assumption import Assumption
 from pacshift.bounds import BoundCurve, Sensitivity
-from pacshift.certificate.file import read_fields, sealed_fields, to_document
+from pacshift.certificate.file import sealed_fields, to_document
 from pacshift.files.codec import seal
 from pacshift.methods import MethodFacts
 from pacshift.methods.base import facts_of
@@ -350,7 +350,7 @@ def test_loading_runs_nothing_of_the_file(tmp_path: Path, certificate: Certifica
     document = to_document(certificate)
     document["options"] = {"__reduce__": "os.system", "intervals": "hull"}
     (tmp_path / "c.json").write_text(json.dumps(seal(document)))
-    assert read_fields(tmp_path / "c.json")["options"] == document["options"]
+    assert Certificate.load(tmp_path / "c.json").options == document["options"]
 
 
 @pytest.mark.parametrize("columns", [Columns(("p_crow", "p_owl", "p_wren"), "label"), Columns(("probs",)), None])

@@ -125,7 +125,7 @@ def require_softmax_sets(found: list[Any], rows: Rows, never_empty: bool) -> Non
 def softmax_expression(dialect: str, never_empty: bool) -> str:
     thresholds = softmax(TIED[None])[0].astype(float)
     classes = birds().classes
-    return set_expression(COLUMNS, classes, thresholds, dialect=dialect, never_empty=never_empty, softmax=True)
+    return set_expression(COLUMNS, classes, thresholds, dialect, never_empty=never_empty, softmax=True)
 
 
 @pytest.mark.parametrize("never_empty", [False, True])
@@ -163,7 +163,7 @@ def test_logits_of_single_precision_are_subtracted_in_double(dialect: str, reque
     rows: Rows = [(0, 16777216.0, 16777215.0, 0.3)]
     cuts = softmax(np.array([row[1:] for row in rows]))[0]
     names = ["x", "y", "z"]
-    wide = set_expression(COLUMNS, names, cuts, dialect=dialect, never_empty=False, softmax=True)
+    wide = set_expression(COLUMNS, names, cuts, dialect, never_empty=False, softmax=True)
     grammar = "REAL"
     narrow = wide
     for column in COLUMNS:
@@ -178,7 +178,7 @@ def test_hundred_classes_stay_short_and_exact() -> None:
     names = [f"z{place}" for place in range(100)]
     logits = np.random.default_rng(1).normal(0, 3, (50, 100))
     cuts = np.full(100, 0.01)
-    expression = set_expression(names, names, cuts, dialect="duckdb", never_empty=False, softmax=True)
+    expression = set_expression(names, names, cuts, "duckdb", never_empty=False, softmax=True)
     assert len(expression) < 30_000
     with duckdb.connect() as db:
         db.execute(f"CREATE TABLE t ({', '.join(f'{name} DOUBLE' for name in names)})")
@@ -205,7 +205,7 @@ def test_columns_that_differ_in_case_only_are_fine_where_quotes_tell_them_apart(
 def test_a_column_may_be_called_like_a_part_of_the_softmax() -> None:
     columns = ["pacshift_top", "Pacshift__total", "c"]
     expression = set_expression(
-        columns, ["x", "y", "z"], np.full(3, 0.2), dialect="duckdb", never_empty=False, softmax=True
+        columns, ["x", "y", "z"], np.full(3, 0.2), "duckdb", never_empty=False, softmax=True
     )
     duckdb = pytest.importorskip("duckdb")
     with duckdb.connect() as db:
@@ -224,7 +224,7 @@ def test_database_makes_the_same_sets(
 ) -> None:
     run = run_duckdb if dialect == "duckdb" else request.getfixturevalue("run_postgres")
     rows = hard_rows()
-    expression = set_expression(COLUMNS, classes, THRESHOLDS, dialect=dialect, never_empty=never_empty)
+    expression = set_expression(COLUMNS, classes, THRESHOLDS, dialect, never_empty=never_empty)
     wanted = expected(rows, THRESHOLDS, classes, never_empty)
     if len({type(label) for label in classes}) > 1:
         wanted = [None if labels is None else [str(label) for label in labels] for labels in wanted]
@@ -233,7 +233,7 @@ def test_database_makes_the_same_sets(
 
 def test_all_labels_where_nothing_was_certified() -> None:
     nothing = np.full(3, -np.inf)
-    expression = set_expression(COLUMNS, NAMES, nothing, dialect="duckdb", never_empty=False)
+    expression = set_expression(COLUMNS, NAMES, nothing, "duckdb", never_empty=False)
     assert run_duckdb(expression, hard_rows())[0] == NAMES
 
 
@@ -243,16 +243,14 @@ def test_spark_makes_the_same_sets(spark: Any) -> None:
     names = ", ".join("`" + name.replace("`", "``") + "` DOUBLE" for name in COLUMNS)
     frame = spark.createDataFrame(rows, f"id INT, {names}")
     for never_empty in (False, True):
-        expression = set_expression(COLUMNS, NAMES, THRESHOLDS, dialect="spark", never_empty=never_empty)
+        expression = set_expression(COLUMNS, NAMES, THRESHOLDS, "spark", never_empty=never_empty)
         found = frame.orderBy("id").selectExpr(f"{expression} AS labels").collect()
         assert [row.labels for row in found] == expected(rows, THRESHOLDS, NAMES, never_empty)
 
 
 @pytest.mark.parametrize("dialect", ["bigquery", "snowflake"])
 def test_other_dialects_name_every_column_and_class(dialect: str) -> None:
-    expression = set_expression(
-        ["a", "b"], ["x", "y"], np.array([0.25, -np.inf]), dialect=dialect, never_empty=True
-    )
+    expression = set_expression(["a", "b"], ["x", "y"], np.array([0.25, -np.inf]), dialect, never_empty=True)
     for piece in ("0.25", "-Infinity", "'x'", "'y'"):
         assert piece in expression
 
@@ -266,7 +264,7 @@ def test_a_parser_of_the_dialect_reads_names_and_labels_as_they_are(
     """BigQuery and Snowflake cannot run here, but a parser can say whether quotes and escapes are theirs."""
     sqlglot = pytest.importorskip("sqlglot")
     thresholds = np.array([0.3, -np.inf, 1e-300])
-    expression = set_expression(COLUMNS, classes, thresholds, dialect=dialect, never_empty=never_empty)
+    expression = set_expression(COLUMNS, classes, thresholds, dialect, never_empty=never_empty)
     query = sqlglot.parse_one(f"SELECT id, {expression} AS labels FROM t", read=dialect)
     assert {column.name for column in query.find_all(sqlglot.exp.Column)} >= {"id", *COLUMNS}
     texts = {literal.this for literal in query.find_all(sqlglot.exp.Literal)}
@@ -276,7 +274,7 @@ def test_a_parser_of_the_dialect_reads_names_and_labels_as_they_are(
 
 def test_unknown_dialect_is_refused_with_the_list() -> None:
     with pytest.raises(InputError, match="duckdb, postgres, bigquery, snowflake, spark"):
-        set_expression(["a"], ["x"], np.array([0.5]), dialect="oracle", never_empty=False)
+        set_expression(["a"], ["x"], np.array([0.5]), "oracle", never_empty=False)
 
 
 def birds_with(**fields: Any) -> Certificate:

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pacshift import Certificate, InputError, Tally, check, read
-from pacshift.rows.arrow.layout import ColumnsError
+from pacshift.rows.arrow.find import ColumnsError
 from pacshift.rows.columns import Columns
 from pacshift.tables import read_table, tally_table, write_sets
 from score_tables import EXPECTED, LABELS, LOGITS, NAMES, RNG, SCORES, labelled, save, table, unlike_its_columns

@@ -9,7 +9,6 @@ import scipy
 from pacshift.arrays import BoolArray, FloatArray, Label, LabelsLike, ScoresLike
 from pacshift.bounds import Interval, binomial_cut, clopper_pearson
 from pacshift.certificate import Certificate
-from pacshift.certificate.rule import transform_of
 from pacshift.errors import InputError
 from pacshift.evaluation import Evaluation, EvaluationCounts
 from pacshift.rows.base import Rows
@@ -225,7 +224,7 @@ def _seen_as(certificate: Certificate, rows: Rows) -> Role | None:
         return None
     known = {one.role: one.sha256 for one in made.inputs if one.name is None and one.rows == rows.last.n_given}
     if known.get("source"):
-        counted = tally(rows, transform_of(certificate), soft=False, grid=made.counting.grid)
+        counted = tally(rows, certificate.own_transform(), soft=False, grid=made.counting.grid)
         if counts_sha256(counted, "source") == known["source"]:
             return "source"
     if known.get("target"):

@@ -163,7 +163,6 @@ def tell_repeated_ids(paths: Sequence[Path], columns: "Columns | None") -> None:
         batch = next(source.batches([], 1, [name]), None)
         if batch is None:
             return
-        batch.require_sound()
         values = without_codes(batch.data.column(0)).drop_null()
         n_ids = pc.count_distinct(values).as_py()
         if MIN_IDS <= n_ids < len(values):

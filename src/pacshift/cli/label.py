@@ -41,8 +41,8 @@ def label(
     Example: pacshift label target.parquet --budget 400 --looks 100,200 --keep id -o to_label.csv
     """
     import pacshift
-    from pacshift.certification.label_sheet.file import require_csv
     from pacshift.certification.request import check_request
+    from pacshift.certification.sheet_file import require_csv
     from pacshift.cli.inputs import Watch, open_table
     from pacshift.scores.transforms import resolve_transform
 

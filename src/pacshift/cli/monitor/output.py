@@ -160,7 +160,7 @@ def _by_class(report: PeriodReport, interval: Interval | None) -> dict[str, list
 def _print(watch: Monitor, found: Outcome, files: Sequence[Path], words: Words) -> None:
     epsilons = in_use_epsilons(watch.history)
     size = f"size at {given(epsilons[0])}" if len(epsilons) == 1 else "mean size"
-    fresh = f"fresh size at {given(watch.epsilon)}"
+    fresh = f"fresh size at {given(watch.request.epsilon)}"
     shown = right_aligned("period", "rows", "sets in use", "they miss", size, "empty", fresh, "accuracy", left=1)
     shown.columns[2].justify = "left"
     for one in timeline(watch.history, found.gaps):

@@ -1,38 +1,233 @@
-"""Certified thresholds: one threshold or rescaled ones, by the bound of this folder.
+"""Many classes: the target's predictions correct the source's misses, without linear programs.
 
-Sections "Theorem", "From one threshold to all", "Rescaled thresholds", "Options" and "The search" of the page
-(docs/methods/many-classes.md). Options and classes in every set are fixed by the numbers of rows alone. Rescaled
+The proof is on a page of its own (docs/methods/many-classes.md), which this module follows;
+docs/methods/ps-lp-proof.md says when it is used. First the counts, the box and the bound of the target error at
+one threshold vector, for every correction at once; then options, the search, and certified thresholds: one
+threshold or rescaled ones. Options and classes in every set are fixed by the numbers of rows alone. Rescaled
 thresholds are lower for classes that the target seems to have more of; their factors depend on the target and on
 the label counts alone, so that for the source's scores they are fixed numbers. The search for a good correction is
 a heuristic: any correction is valid.
+
+Constants say what they are worth: the change of the mean set size if this one alone has another value, over four
+draws of CIFAR-100 scores (two nets, 20,000 and 50,000 rows on each side); where it is said, ImageNet scores with
+100,000 and 50,000 rows too. Differences below 0.5 % are noise.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy
 
 from pacshift.arrays import BoolArray, FloatArray, IntArray
-from pacshift.bounds import ROUNDING
+from pacshift.bounds import ROUNDING, Interval, binomial_lower, binomial_upper
 from pacshift.errors import AssumptionError
+from pacshift.mix.programs import largest_means
 from pacshift.progress import Steps
-from pacshift.ps_lp.prediction_powered.bound import (
-    CROSS_SHARE,
-    LARGEST_BET,
-    N_DETECTORS,
-    OWN_WEIGHT,
-    ErrorBound,
-    Evidence,
-    Option,
-    critical_level,
-    detected_shares,
-    largest_ratio,
-    sign_cost,
-)
 from pacshift.tally import Tally
-from pacshift.tally.grid import expected_tests, largest_threshold, mean_binned_size, to_grid
+from pacshift.tally.grid import count_at_least, expected_tests, largest_threshold, mean_binned_size, to_grid
 from pacshift.words.numbers import digits_apart, up
+
+Sparse: TypeAlias = "scipy.sparse.csr_array[Any, tuple[int, int]]"
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What does not depend on the thresholds ("Setting"); sparse, so that K × K numbers are never stored.
+
+    ``predictions[j, k]`` is the share of the source rows of class j that are predicted k (Ĝ), ``recall`` its
+    diagonal, ``target_shares`` the shares of the target's predictions (q̂). ``largest_shares`` bound the target's
+    label shares from above. Classes ``in_every_set`` are never missed.
+    """
+
+    class_counts: IntArray
+    predictions: Sparse
+    recall: FloatArray
+    target_shares: FloatArray
+    n_target: int
+    largest_shares: FloatArray
+    in_every_set: BoolArray
+
+    def miss_rates(self, misses: IntArray) -> FloatArray:
+        """ê_j, which is 0 for classes in every set."""
+        return np.where(self.in_every_set, 0.0, misses / np.maximum(self.class_counts, 1))
+
+    @classmethod
+    def of_tally(cls, tally: Tally, largest_shares: FloatArray, in_every_set: BoolArray) -> "Evidence":
+        """Read the counts off a tally."""
+        cells, size, counts = tally.source_cells, tally.n_classes, tally.class_counts
+        per_row = cells.counts / counts[cells.labels]
+        predictions = scipy.sparse.csr_array((per_row, (cells.labels, cells.predicted)), shape=(size, size))
+        shares = tally.target / tally.n_target
+        return cls(
+            counts, predictions, predictions.diagonal(), shares, tally.n_target, largest_shares, in_every_set
+        )
+
+
+LEVELS = (1 / 4, 1 / 16, 1 / 64)
+"""Detectors: the class's own score is at least this. Powers of two are edges of the target's bins. One level of
+1/4: ImageNet with 50,000 rows needs 5.5 times as many labels; six levels from 1/2 to 1/64: -0.3 %."""
+
+N_DETECTORS = 1 + len(LEVELS)
+"""The union is over as many per class, whether the target has bins or not: numbers of rows fix the level."""
+
+SPLITS = 24
+"""Parts into which the statistic of Lemma 2 is cut: more give smaller ratios. With 8 or 64: +0.3 or -0.1 %."""
+
+
+def detected_shares(tally: Tally, *, delta: float) -> FloatArray:
+    """Upper bounds of all label shares of the target at once, with probability at least 1 - δ ("The box").
+
+    The smallest over the detectors of a class; 1 for classes without source examples.
+    """
+    source, target = detector_counts(tally)
+    level = critical_level(delta / (tally.n_classes * N_DETECTORS))
+    ratios = largest_ratio(source, tally.class_counts, target, tally.n_target, level=level)
+    return np.asarray(ratios.min(axis=0))
+
+
+def detector_counts(tally: Tally) -> tuple[IntArray, IntArray]:
+    """Hits of each detector ("The box"): ``[s, j]`` among the source rows of class j, and among the target rows.
+
+    The first detector is "predicted j". Those by the own score need plain scores and the target's bins.
+    """
+    cells = tally.source_cells
+    own = cells.predicted == cells.labels
+    predicted = np.bincount(cells.labels[own], weights=cells.counts[own], minlength=tally.n_classes)
+    source, target = [predicted.astype(np.int64)], [tally.target]
+    if tally.bins is not None and tally.score == "probability":
+        source += [tally.class_counts - tally.misses(level) for level in LEVELS]
+        target += [count_at_least(tally.bins, level) for level in LEVELS]
+    return np.array(source), np.array(target)
+
+
+def critical_level(delta: float) -> float:
+    """The x of Lemma 2 with (1 + x) exp(-x) = δ, rounded up.
+
+    >>> x = critical_level(0.001)
+    >>> round(float((1 + x) * np.exp(-x)), 9)
+    0.001
+    """
+    low, high = 0.0, 2000.0
+    for _ in range(70):  # halvings; the ends then agree to rounding
+        middle = (low + high) / 2
+        low, high = (middle, high) if np.log1p(middle) - middle > np.log(delta) else (low, middle)
+    return high
+
+
+def largest_ratio(
+    source: IntArray, class_counts: IntArray, target: IntArray, n_target: int, *, level: float
+) -> FloatArray:
+    """The largest q/A at which the statistic of Lemma 2 stays below ``level``, and at most 1.
+
+    The statistic is cut into a part for A and the rest for q, and each cut is rounded to the safe side, so that
+    every pair (A, q) is covered by one of them. Each part is a one-sided Clopper-Pearson bound (Lemma 1).
+    """
+    worst = np.zeros(source.shape)
+    distinct, place = np.unique(target, return_inverse=True)
+    for small, large in pairwise(np.linspace(0.0, level, SPLITS + 1).tolist()):
+        lowest = binomial_lower(source, class_counts, delta=np.exp(-large))
+        highest = binomial_upper(distinct, n_target, delta=np.exp(small - level))[place].reshape(source.shape)
+        worst = np.maximum(worst, np.divide(highest, lowest, out=np.ones_like(worst), where=lowest > 0))
+    return np.minimum(worst, 1.0)
+
+
+OWN_WEIGHT = 0.7
+"""a: how much of the correction at the class itself is taken as its centre; about a classifier's recall. With 0.5
+or 0.9: 0 or +0.4 %, ImageNet -0.2 or +3.1 %."""
+CROSS_SHARE = 0.25
+"""α of the inequality 2xy <= αx² + y²/α between misses and corrections. With 0.1 or 0.5: +0.4 or +0.5 %, ImageNet
++3.6 or -0.3 %."""
+LARGEST_BET = 0.9
+"""Bets times the largest value must stay below 1 ("One row"). With 0.7 or 0.97 nothing changes, ImageNet
+included."""
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """How to bet ("Options"): the ``stake`` λ, and the ``spread`` H, the size of corrections before the data."""
+
+    stake: float
+    spread: float
+
+
+def excess(bet: FloatArray | float) -> FloatArray:
+    """ψ(x) = -log(1 - x) - x of Lemma 3, for 0 <= x < 1."""
+    return np.asarray(-np.log1p(-np.asarray(bet)) - bet)
+
+
+def sign_cost(tilt: FloatArray) -> float:
+    """Lemma 4: divergence of signs with means ``tilt`` from fair signs ("All corrections at once").
+
+    >>> sign_cost(np.zeros(3)), round(sign_cost(np.array([0.5])), 4)
+    (0.0, 0.1308)
+    """
+    return float(0.5 * ((1 + tilt) * np.log1p(tilt) + (1 - tilt) * np.log1p(-tilt)).sum())
+
+
+class ErrorBound:
+    """The right-hand side of the theorem for one option, at the level exp(-``log_cost``).
+
+    Attributes
+    ----------
+    largest_value : float
+        B of "One row": no miss minus correction exceeds its centre by more.
+    betted_part : ndarray of float
+        s_j of "The unknown mix": the part of the largest share up to which bets are placed. None are placed on
+        classes in every set: their miss rate is known.
+    slopes : ndarray of float
+        The factor of the squares in "The unknown mix": the chord of Lemma 3's ψ up to the largest bet.
+    constant : float
+        What neither misses nor corrections change: the level, and the squares of the target ("Theorem").
+    """
+
+    def __init__(self, evidence: Evidence, option: Option, epsilon: float, log_cost: float) -> None:
+        self.evidence, self.option, self.epsilon, self.log_cost = evidence, option, epsilon, log_cost
+        counts, shares, n_target = evidence.class_counts, evidence.largest_shares, evidence.n_target
+        self.largest_value = 1 - epsilon + (1 + OWN_WEIGHT) * option.spread
+        limit = LARGEST_BET * counts / (option.stake * self.largest_value)
+        part = np.minimum(1.0, limit / np.maximum(shares, 1e-300))
+        self.betted_part = np.where(evidence.in_every_set, 0.0, part)
+        scale = option.stake * self.largest_value * shares * self.betted_part
+        bets = np.divide(scale, counts, out=np.zeros(len(counts)), where=counts > 0)
+        chord = np.divide(excess(bets), bets, out=np.zeros(len(counts)), where=bets > 0)
+        self.slopes = np.asarray(chord / self.largest_value)
+        target = n_target * float(excess(option.stake * option.spread / n_target))
+        self.constant = (log_cost + target) / option.stake
+
+    def fixed_squares(self, miss_rates: FloatArray) -> FloatArray:
+        """The part of "Squares" that corrections do not change: misses, and signs before the data."""
+        misses = miss_rates * (1 - 2 * self.epsilon) + self.epsilon**2
+        signs = self.option.spread**2 * (1 + OWN_WEIGHT**2 - 2 * OWN_WEIGHT * self.evidence.recall)
+        return np.asarray((1 + CROSS_SHARE) * misses + signs)
+
+    def moving_squares(self, correction: FloatArray, mean: FloatArray, mean_square: FloatArray) -> FloatArray:
+        """The part of "Squares" that depends on the correction; its means are over each class's predictions."""
+        own = OWN_WEIGHT * correction
+        centred = mean_square - 2 * own * mean + own**2
+        return np.asarray(centred / CROSS_SHARE - 2 * own * (mean - self.evidence.recall * correction))
+
+    def coefficients(self, correction: FloatArray, miss_rates: FloatArray) -> FloatArray:
+        """What a unit of each class's share adds to the bound ("The unknown mix")."""
+        predictions = self.evidence.predictions
+        mean, mean_square = predictions @ correction, predictions @ correction**2
+        squares = self.fixed_squares(miss_rates) + self.moving_squares(correction, mean, mean_square)
+        betted = miss_rates - mean + self.slopes * squares
+        worst = np.where(self.evidence.in_every_set, 0.0, 1.0) - correction.min()
+        part = self.betted_part
+        return np.asarray(np.maximum(betted, part * betted + (1 - part) * worst))
+
+    def value(self, tilt: FloatArray, misses: IntArray) -> float:
+        """The upper bound of the target error ("Theorem"), valid for every ``tilt`` of the signs at once."""
+        correction = self.option.spread * tilt
+        most = self.evidence.largest_shares
+        costs = self.coefficients(correction, self.evidence.miss_rates(misses))
+        (worst_mix,) = largest_means(costs[None], Interval(np.zeros_like(most), most))
+        corrected = float(correction @ self.evidence.target_shares + worst_mix)
+        return self.constant + sign_cost(tilt) / self.option.stake + corrected
+
 
 STAKES = (0.25, 0.45, 0.7)
 """Stakes tried, in units of the best one if the mix were known. Only 0.45: +1.1 %; without 0.45: -0.2 %; five
@@ -127,16 +322,9 @@ def correction_plan(
     hits = np.round(IMAGINED_RECALL * class_counts).astype(np.int64)
     level = critical_level(for_box / (n_classes * N_DETECTORS))
     recall, nothing = np.full(n_classes, IMAGINED_RECALL), np.zeros(n_classes, np.int64)
-    equal = np.full(n_classes, n_target // n_classes)
-    evidence = Evidence(
-        class_counts=class_counts,
-        predictions=scipy.sparse.diags_array(recall, format="csr"),
-        recall=recall,
-        target_shares=np.full(n_classes, 1 / n_classes),
-        n_target=n_target,
-        largest_shares=largest_ratio(hits, class_counts, equal, n_target, level=level),
-        in_every_set=sparse,
-    )
+    largest = largest_ratio(hits, class_counts, np.full(n_classes, n_target // n_classes), n_target, level=level)
+    predictions, equal = scipy.sparse.diags_array(recall, format="csr"), np.full(n_classes, 1 / n_classes)
+    evidence = Evidence(class_counts, predictions, recall, equal, n_target, largest, sparse)
     log_cost = float(np.log(len(options) / for_box))
     bounds = [ErrorBound(evidence, option, epsilon, log_cost) for option in options]
     if min(bound.value(nothing.astype(float), nothing) for bound in bounds) > PROMISING * epsilon:
@@ -192,29 +380,20 @@ def best_tilt(
     order = np.argsort(-values)
     place = int(np.searchsorted(np.cumsum(problem.shares[order]), 1.0))
     point = np.append(tilt, values[order[min(place, len(order) - 1)]])
-    free = np.full(len(start), lowest), np.full(len(start), LARGEST_TILT)
-    limits = scipy.optimize.Bounds(np.append(free[0], -np.inf), np.append(free[1], np.inf))
+    lower, upper = np.full(len(point), lowest), np.full(len(point), LARGEST_TILT)
+    lower[-1], upper[-1] = -np.inf, np.inf  # ν is free
     for problem.width, steps in rounds:
         try:
-            point = scipy.optimize.minimize(
-                problem,
-                point,
-                jac=True,
-                method="L-BFGS-B",
-                bounds=limits,
-                options={"maxiter": steps, "maxcor": 15},
-            ).x
+            how: Any = {"method": "L-BFGS-B", "options": {"maxiter": steps, "maxcor": 15}}
+            limits = scipy.optimize.Bounds(lower, upper)
+            point = scipy.optimize.minimize(problem, point, jac=True, bounds=limits, **how).x
         except _Enough as found:
-            return found.tilt
+            return np.asarray(found.args[0])
     return np.asarray(point[:-1])
 
 
 class _Enough(Exception):
-    """Thrown out of the minimiser at the first tilt that is good enough."""
-
-    def __init__(self, tilt: FloatArray) -> None:
-        super().__init__()
-        self.tilt = tilt
+    """Thrown out of the minimiser with the first tilt that is good enough."""
 
 
 class _Smooth:
@@ -285,21 +464,15 @@ def undo_rescaling(threshold: float, factors: FloatArray, tally: Tally) -> Float
     return np.where(np.isfinite(cuts), lowered, -np.inf)  # beyond the range of floats: in every set, always valid
 
 
-@dataclass(frozen=True, eq=False)
-class Corrected:
-    """Certified thresholds, one per class and kind, and the bounds of the target's label shares behind them."""
+def corrected_thresholds(
+    tally: Tally, plan: CorrectionPlan, within: FloatArray, *, steps: Steps
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """One threshold and rescaled ones, one per class, and the bounds of the label shares behind both ("Theorem").
 
-    one_threshold: FloatArray
-    rescaled: FloatArray
-    largest_shares: FloatArray
-
-
-def corrected_thresholds(tally: Tally, plan: CorrectionPlan, within: FloatArray, *, steps: Steps) -> Corrected:
-    """Both kinds, valid at once with probability at least 1 - δ times the sum of the plan's shares ("Theorem").
-
-    PS-LP uses them for many classes ("Above 200 classes"). ``within`` are upper bounds of the label shares that
-    are known already (1 if nothing is known); their chance to be wrong is not counted here. Label shift is refuted
-    where the label shares cannot add up to 1 ("The box").
+    Valid at once with probability at least 1 - δ times the sum of the plan's shares. PS-LP uses them for many
+    classes ("Above 200 classes"). ``within`` are upper bounds of the label shares that are known already (1 if
+    nothing is known); their chance to be wrong is not counted here. Label shift is refuted where the label shares
+    cannot add up to 1 ("The box").
     """
     shares, delta = plan.shares, plan.delta
     largest = np.minimum(within, detected_shares(tally, delta=shares.box * delta))
@@ -316,7 +489,7 @@ def corrected_thresholds(tally: Tally, plan: CorrectionPlan, within: FloatArray,
     steps.expect(2 * (len(plan.options) + expected_tests(tally)))
     one = largest_corrected(tally, evidence, plan, delta=shares.one_threshold * delta, steps=steps)
     scaled = rescaled_thresholds(tally, evidence, plan, delta=shares.rescaled * delta, steps=steps)
-    return Corrected(np.where(plan.sparse, -np.inf, one), scaled, largest)
+    return np.where(plan.sparse, -np.inf, one), scaled, largest
 
 
 def rescaled_thresholds(
@@ -331,13 +504,8 @@ def rescaled_thresholds(
     choices = [plan.sparse] if np.array_equal(plan.sparse, plan.sparsest) else [plan.sparse, plan.sparsest]
     found = []
     for sparse in choices:
-        cut = largest_corrected(
-            rescaled(tally, factors),
-            replace(evidence, in_every_set=sparse),
-            plan,
-            delta=delta / len(choices),
-            steps=steps,
-        )
+        own = replace(evidence, in_every_set=sparse)
+        cut = largest_corrected(rescaled(tally, factors), own, plan, delta=delta / len(choices), steps=steps)
         found.append(np.where(sparse, -np.inf, undo_rescaling(cut, factors, tally)))
     if tally.bins is None or tally.score != "probability":
         return min(found, key=lambda thresholds: (thresholds == -np.inf).sum())
@@ -354,7 +522,7 @@ def largest_corrected(
     bound at the misses of a trial ("The search"). Where thresholds end up far below the one at which options were
     compared, they are compared again there.
     """
-    log_cost = float(np.log(len(plan.options) / delta))
+    log_cost, limit = float(np.log(len(plan.options) / delta)), plan.epsilon - SUM_ROUNDING
     bounds = [ErrorBound(evidence, option, plan.epsilon, log_cost) for option in plan.options]
 
     def seeming_error(misses: IntArray) -> float:  # if the target's labels were mixed as its predictions are
@@ -366,11 +534,16 @@ def largest_corrected(
             tilts.append(best_tilt(bound, trial, np.zeros(len(trial)), rounds=ROUNDS[:1]))
             steps()
         best = int(np.argmin([bound.value(tilt, trial) for bound, tilt in zip(bounds, tilts, strict=True)]))
-        test = CorrectedTest(bounds[best], tilts[best])
+        bound, tilt = bounds[best], tilts[best]
 
         def passes(misses: IntArray) -> bool:
+            """Whether some correction shows an error of at most ε; the last one is asked first ("Theorem")."""
+            nonlocal tilt
             steps()
-            return test.passes(misses)
+            if bound.value(tilt, misses) <= limit:
+                return True
+            tilt = best_tilt(bound, misses, tilt, rounds=ROUNDS[1:], enough=limit)
+            return bound.value(tilt, misses) <= limit
 
         return largest_threshold(tally, passes)
 
@@ -380,19 +553,3 @@ def largest_corrected(
     if seeming_error(ended) > FAR_BELOW * seeming_error(trial):
         return found
     return max(found, found_from(ended))
-
-
-@dataclass(eq=False)
-class CorrectedTest:
-    """The test of one option ("Theorem"). It remembers its last correction, where the next search starts."""
-
-    bound: ErrorBound
-    tilt: FloatArray
-
-    def passes(self, misses: IntArray) -> bool:
-        """Whether some correction shows an error of at most ε; the last one is asked first."""
-        limit = self.bound.epsilon - SUM_ROUNDING
-        if self.bound.value(self.tilt, misses) <= limit:
-            return True
-        self.tilt = best_tilt(self.bound, misses, self.tilt, rounds=ROUNDS[1:], enough=limit)
-        return self.bound.value(self.tilt, misses) <= limit
