@@ -98,7 +98,7 @@ def test_certificates_agree_up_to_what_verify_calls_rounding(world: int, method:
     for solver in SOLVERS:
         with solved_by(solver):
             made.append(calibrate(*data(world), epsilon=0.1, delta=0.1, classes=NAMES, rng=0, method=method))
-    assert differences(*made).numbers == ()
+    assert not differences(*made)[0]
     assert made[0].thresholds == pytest.approx(made[1].thresholds, rel=1e-12)
 
 
