@@ -103,26 +103,25 @@ def read_frame(
     raise InputError(f"{files[0]}: Spark reads .parquet and .csv here. Convert it, or use the Arrow engine.")
 
 
-def cluster_rows(paths: Sequence[Path], *, master: str | None = None, **asked: Any) -> "SparkRows":
-    """Files that every worker can see; without ``master`` on this machine's cores.
+def cluster_rows(paths: Sequence[Path], *, master: str = "local[*]", **asked: Any) -> "SparkRows":
+    """Files that every worker can see, counted by the cluster at ``master``, or by this machine's cores.
 
     ``asked`` are the arguments of ``read_rows``.
     """
-    place = master or "local[*]"
-    if place.startswith("local"):
+    if master.startswith("local"):
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers need the environment of this process
     quiet: dict[str, Any] = {
         "spark.log.level": "ERROR",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
     }
-    with _in_words(place):
-        session = SparkSession.builder.appName("pacshift").master(place).config(map=quiet).getOrCreate()
+    with _in_words(master):
+        session = SparkSession.builder.appName("pacshift").master(master).config(map=quiet).getOrCreate()
         text = [column for column in (asked.get("label"), asked.get("group")) if column is not None]
         frame: Any = read_frame(session, list(paths), text=text)
         rows = read_rows(frame, **asked)
     assert isinstance(rows, SparkRows)
-    return replace(rows, files=paths, place=place, described=", ".join(map(str, paths)))
+    return replace(rows, files=paths, place=master, described=", ".join(map(str, paths)))
 
 
 def spark_rows(

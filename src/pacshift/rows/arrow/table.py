@@ -218,7 +218,7 @@ def read_rows(
     if hasattr(paths, "mapInArrow"):  # a data frame of Spark
         from pacshift.rows.spark import spark_rows
 
-        if some_labels or labels_per or within:
+        if within is not None or (some_labels and label is not None):
             raise InputError("rows on a Spark cluster are only counted: labels of a target are not read there.")
         asked: dict[str, Any] = {"label": label, "scores": scores, "classes": classes, "by_position": by_position}
         asked |= {"columns": columns, "group": group, "softmax": softmax, "drop_invalid": drop_invalid}
