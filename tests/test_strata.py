@@ -26,7 +26,7 @@ from pacshift import (
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.bounds import Interval
 from pacshift.scores.transforms import softmax
-from pacshift.strata import expand, joint_bounds, own_columns
+from pacshift.strata import expand, joint_bounds
 from test_docs import ROOT, places
 
 NAMES = ("young", "middle", "old")
@@ -186,7 +186,8 @@ def test_expansion_keeps_scores_predictions_and_sets(n_strata: int, n_classes: i
     assert np.array_equal(wide.argmax(axis=1), place * n_classes + scores.argmax(axis=1))
     assert np.allclose(wide.sum(axis=1), 1)
     cuts = rng.random((n_strata, n_classes))
-    assert np.array_equal(own_columns(wide >= cuts.ravel(), place, n_strata), scores >= cuts[place])
+    own = (wide >= cuts.ravel()).reshape(n, n_strata, -1)[np.arange(n), place]
+    assert np.array_equal(own, scores >= cuts[place])
 
 
 def test_sets_compare_each_score_with_the_threshold_of_its_stratum(certificate: Any) -> None:
