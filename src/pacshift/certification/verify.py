@@ -261,9 +261,9 @@ def request_of(certificate: Certificate) -> Request:
     if known is not None:
         known_mix = dict(zip(certificate.classes, zip(known.lower, known.upper, strict=True), strict=True))
     same = ("epsilon", "delta", "class_epsilon", "contamination", "never_empty")
-    asked = {name: getattr(certificate, name) for name in same}
+    promised = {name: getattr(certificate, name) for name in same}
     seed, weights = certificate.provenance.seed, weights if needs_weights else None
-    return check_request(**asked, known_mix=known_mix, weights=weights, rng=seed)
+    return check_request(**promised, known_mix=known_mix, weights=weights, rng=seed)
 
 
 def differences(stored: Certificate, found: Certificate) -> tuple[list[str], list[str]]:
