@@ -21,13 +21,12 @@ from pacshift import (
     calibrate_strata,
     evaluate,
     sets_in_strata,
-    strata,
 )
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.bounds import Interval
 from pacshift.scores.transforms import softmax
 from pacshift.strata import expand, joint_bounds
-from test_docs import ROOT, places
+from test_docs import ROOT
 
 NAMES = ("young", "middle", "old")
 SHIFT, NOISE = np.array([-1.0, 0.0, 1.0]), 1.5
@@ -372,14 +371,3 @@ def test_the_refusal_without_bounds_says_what_was_measured() -> None:
     assert found is not None
     with pytest.raises(InputError, match=f"of {found[1]} real populations .* {found[2]} had an error above 12 %"):
         made(known_mix=None)
-
-
-def test_page_and_code_name_the_same_lemmas() -> None:
-    page = (ROOT / "docs" / "methods" / "strata.md").read_text(encoding="utf-8")
-    source = Path(str(strata.__file__)).read_text()
-    for name in ("Lemma 1", "Lemma 2", "Theorem 1", "Theorem 2"):
-        assert f"**{name}" in page
-        assert name in source
-    assert f"{strata.SHARES_OF_STRATA:g}" in page
-    assert "never-the-answer-to-a-refusal" in places(ROOT / "docs" / "methods" / "strata.md")
-    assert re.search(r"\]\(strata\.md\)", (ROOT / "docs" / "methods" / "index.md").read_text())
