@@ -27,7 +27,7 @@ from pacshift.assumption import ASSUMPTION_SHARE, check_assumption
 from pacshift.certification.certify import CLASS_EPSILON_SHARE
 from pacshift.certification.trust import clean_epsilon
 from pacshift.methods import resolve_method
-from pacshift.methods.class_wise import capped
+from pacshift.methods.ps import capped
 from pacshift.ps_lp import theorem
 from pacshift.report import compare_methods
 from pacshift.tables import tally_table

@@ -17,7 +17,6 @@ from matplotlib.ticker import MaxNLocator
 
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.certification.refusal import sheet_plan
-from pacshift.certification.request import check_request
 from pacshift.monitor import Monitor, PeriodReport
 from pacshift.monitor.calendar import Gap, find_gaps
 from pacshift.monitor.report import in_use_epsilons, timeline
@@ -164,7 +163,7 @@ NO_FEEDBACK = (
 
 def _promise(monitor: Monitor) -> str:
     """What holds with what confidence, what else is asked for, and what to know of the certificate in use."""
-    sure, unsure = all_but(monitor.delta), given(monitor.delta)
+    sure, unsure = all_but(monitor.request.delta), given(monitor.request.delta)
     said = [
         f"Confidence {sure} for each report by itself. Of many reports up to {unsure} may be wrong. "
         "The option forever makes all of them hold simultaneously.",
@@ -175,11 +174,11 @@ def _promise(monitor: Monitor) -> str:
             f"Confidence {sure} for all reports at once, past and future: "
             f"the chance that any of them is ever wrong is at most {unsure}."
         )
-    if monitor.class_epsilon is not None:
-        whose = " of the label-shifted part" if monitor.contamination else ""
-        said.append(f"The sets may miss at most {given(monitor.class_epsilon)} of any one class{whose}.")
-    if monitor.contamination:
-        said.append(f"Up to {given(monitor.contamination)} of every period may be of any kind.")
+    if monitor.request.class_epsilon is not None:
+        whose = " of the label-shifted part" if monitor.request.contamination else ""
+        said.append(f"The sets may miss at most {given(monitor.request.class_epsilon)} of any one class{whose}.")
+    if monitor.request.contamination:
+        said.append(f"Up to {given(monitor.request.contamination)} of every period may be of any kind.")
     return " ".join([*said, *(f"Note: {text}" for text in monitor.warnings())])
 
 
@@ -208,7 +207,7 @@ def way_on(monitor: Monitor, report: PeriodReport, words: Words | None = None) -
     folder = monitor.state_folder
     if report.verdict != "refuted" or folder is None or report.period in monitor.labelled_periods:
         return ()
-    plan = sheet_plan(check_request(epsilon=monitor.epsilon, delta=monitor.delta), report.rows)
+    plan = sheet_plan(monitor.request, report.rows)
     if plan is None:  # all labels of the period would certify nothing
         return ()
     # The files of the period, where they hold nothing else.
@@ -216,7 +215,7 @@ def way_on(monitor: Monitor, report: PeriodReport, words: Words | None = None) -
     files = [one.name for one in own if one.name is not None and list(one.parts) == [report.period]]
     files = files if files and len(files) == len(own) else ["FILE"]
     draw = ["pacshift", "label", *files, "--budget", str(plan.looks[-1])]  # each look more costs later reports
-    rates = ["--epsilon", repr(monitor.epsilon), "--delta", repr(monitor.delta)]
+    rates = ["--epsilon", repr(monitor.request.epsilon), "--delta", repr(monitor.request.delta)]
     said = Words("SOURCE", (), ("--state", str(folder))) if words is None else words
     use = ["pacshift", "monitor", said.source, *files, *said.monitor, "--labelled", SHEET]
     return shlex.join([*draw, *rates, *said.label, "-o", SHEET]), shlex.join(use)

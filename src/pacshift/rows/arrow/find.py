@@ -120,7 +120,7 @@ def _require_names(source: Source, column: str, role: Literal["label", "group"])
     is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind) or is_view(kind)
     if not (source.has_text_labels or is_text or _is_number(kind) or pa.types.is_boolean(kind)):
         raise InputError(
-            f"{role} column {column!r} holds {given}: its names must be text, numbers or booleans. Convert it, or "
+            f"{role} column {column!r} holds {given}: {role}s must be text, numbers or booleans. Convert it, or "
             f"name another column: {role}=NAME."
         )
 

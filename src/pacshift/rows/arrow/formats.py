@@ -19,7 +19,6 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.ipc
 import pyarrow.parquet
-from numpy.typing import NDArray
 
 from pacshift.errors import InputError
 from pacshift.files.reading import read_arrays, require_regular
@@ -254,24 +253,29 @@ class Npz(Source):
 
     def __init__(self, files: Sequence[Path], *, scores: str | None = None, label: str | None = None) -> None:
         self.files, self._scores, self._label = files, scores, label
-        whole, self.class_names = self._unpacked(files[0])
-        self.schema = whole.schema
-        self.n_rows = whole.num_rows if len(files) == 1 else None
+        columns, self.class_names = self._columns(files[0])
+        self.schema = pa.schema({name: _column(values[:0]).type for name, values in columns.items()})
+        self.n_rows = len(next(iter(columns.values()))) if len(files) == 1 else None
 
     def _read(self, fields: list[Any], rows: int) -> Iterator[tuple[str, Any]]:
         for file in self.files:
-            whole, class_names = self._unpacked(file)
+            columns, class_names = self._columns(file)
             if class_names not in (None, self.class_names):
                 raise InputError(f"{file}: its class_names differ from those of {self.files[0]}.")
             for field in fields:
-                if field.name not in whole.schema.names or whole.schema.field(field.name).type != field.type:
-                    raise InputError(f"{file}: array {field.name!r} is not what it is in {self.files[0]}.")
-            yield str(file), whole.select([field.name for field in fields])
+                found = _column(columns[field.name][:0]).type if field.name in columns else "missing"
+                if found != field.type:
+                    raise InputError(
+                        f"{file}: array {field.name!r} is {found}, but {field.type} in {self.files[0]}. Arrays of "
+                        "one table must agree."
+                    )
+            for start in range(0, len(next(iter(columns.values()))), rows):
+                part = {field.name: _column(columns[field.name][start : start + rows]) for field in fields}
+                yield str(file), pa.record_batch(part)
 
-    def _unpacked(self, file: Path) -> tuple[Any, list[Any] | None]:
-        """Every array with one entry or one list of numbers per row, as columns; and the names of the classes."""
+    def _arrays(self, file: Path) -> dict[str, Any]:
         try:
-            arrays = read_arrays(file)
+            return read_arrays(file)
         except InputError:
             raise
         except ValueError as error:
@@ -279,18 +283,37 @@ class Npz(Source):
                 f"cannot read {file}: {error}. It must be an .npz of plain arrays: "
                 "np.savez(file, probs=..., labels=...)."
             ) from None
+
+    def _columns(self, file: Path) -> tuple[dict[str, Any], list[Any] | None]:
+        """Every array with one entry or one list of numbers per row; and the names of the classes."""
+        arrays = self._arrays(file)
         names = arrays.pop(CLASSES, None)
         if names is not None and names.ndim != 1:
             raise InputError(f"{file}: class_names must be a list of names, got shape {names.shape}.")
-        main = self._main_array(arrays, file)
-        n_rows, columns = len(arrays[main]), dict[str, Any]()
+        # The scores that were asked for, or the usual ones; else the labels tell how many rows there are.
+        scores = next((name for name in (self._scores, SCORES) if name in arrays), None)
+        labels = next((name for name in (self._label, LABELS) if name in arrays and arrays[name].ndim), None)
+        main = scores or labels
+        if main is None:
+            raise InputError(
+                f"{file}: it must hold numbers {self._scores or SCORES!r} with one row per example; it holds "
+                f"{ {name: array.shape for name, array in arrays.items()} }. Name the scores: scores=NAME."
+            )
+        given = arrays[main]
+        if main == scores and (given.ndim != 2 or given.dtype.kind not in "fiu" or given.shape[1] < 2):
+            raise InputError(
+                f"{file}: {main!r} must hold numbers with one row per example and one column per class, at least "
+                f"2; it holds {given.dtype} of shape {given.shape}."
+            )
+        columns, n_rows = dict[str, Any](), len(given)
         for name, array in arrays.items():
             is_label = name in (LABELS, self._label)
-            if is_label and array.shape != (n_rows,):
-                raise InputError(f"{file}: {n_rows} rows of {main} but {name} of shape {array.shape}.")
-            is_list = array.ndim == 2 and array.shape[1] > 0 and array.dtype.kind in "fiu"
-            if not (is_list or (array.ndim == 1 and array.dtype.kind in "fiubU")) or len(array) != n_rows:
-                continue
+            is_one = array.shape == (n_rows,) and array.dtype.kind in "fiubU"
+            if is_label and not is_one:
+                raise InputError(
+                    f"{file}: {name!r} must be text, numbers or booleans, one for each of the {n_rows:,} rows of "
+                    f"{main}; it holds {array.dtype} of shape {array.shape}."
+                )
             if is_label and names is not None and array.dtype.kind in "iu" and names.dtype.kind == "U":
                 if n_rows and not 0 <= array.min() <= array.max() < len(names):
                     raise InputError(
@@ -298,26 +321,14 @@ class Npz(Source):
                     )
                 codes = pa.array(array.astype(np.int64))
                 columns[name] = pa.DictionaryArray.from_arrays(codes, pa.array(names.tolist()))
-            else:
-                columns[name] = _column(array)
-        return pa.record_batch(columns), None if names is None else names.tolist()
-
-    def _main_array(self, arrays: dict[str, NDArray[Any]], file: Path) -> str:
-        """The scores that were asked for, or the usual ones; else the labels tell how many rows there are."""
-        for name in (self._scores, SCORES):
-            if name is not None and name in arrays:
-                _require_matrix(arrays[name], f"{file}: {name!r}")
-                return name
-        for name in (self._label, LABELS):
-            if name is not None and name in arrays and arrays[name].ndim:
-                return name
-        raise InputError(
-            f"{file}: it must hold numbers {self._scores or SCORES!r} with one row per example; it holds "
-            f"{ {name: array.shape for name, array in arrays.items()} }. Name the scores: scores=NAME."
-        )
+            elif is_one or (
+                array.ndim == 2 and len(array) == n_rows and array.shape[1] and array.dtype.kind in "fiu"
+            ):
+                columns[name] = array
+        return columns, None if names is None else names.tolist()
 
 
-class Npy(Source):
+class Npy(Npz):
     """One array of scores (n, K), or several with the same columns; ``label`` names the file of the labels (n,).
 
     An array has no name: its column is called as it is asked for, else as in an archive. Files are mapped into
@@ -326,69 +337,33 @@ class Npy(Source):
 
     def __init__(self, files: Sequence[Path], *, scores: str | None = None, label: str | None = None) -> None:
         name = scores if scores is not None and not set(scores) & set("*?[,") else SCORES
-        self.files, self.usual, self.label_file = files, Columns((name,), LABELS), label
-        self._arrays = [_mapped(file) for file in files]
-        n_classes = self._arrays[0].shape[1:]
-        for file, array in zip(files, self._arrays, strict=True):
-            _require_matrix(array, f"{file}: it")
-            if array.shape[1:] != n_classes:
-                raise InputError(
-                    f"{file}: {array.shape[1]} columns, but {n_classes[0]} in {files[0]}. Arrays of one table "
-                    "must have the same classes."
-                )
-        self._labels = None if label is None else self._read_labels(label)
-        self.n_rows = sum(map(len, self._arrays))
-        self.schema = self._batch(self._arrays[0], slice(0, 0)).schema
-
-    def _read_labels(self, label: str) -> NDArray[Any]:
-        if Path(label).suffix.lower() != ".npy":
+        self.usual, self.label_file = Columns((name,), LABELS), label
+        if label is not None and Path(label).suffix.lower() != ".npy":
             raise InputError(
-                f"{self.files[0]}: an .npy file holds scores alone. Name the .npy file that holds their labels: "
+                f"{files[0]}: an .npy file holds scores alone. Name the .npy file that holds their labels: "
                 "label=FILE."
             )
-        if len(self.files) > 1:
+        if label is not None and len(files) > 1:
             raise InputError(
-                f"{label} can hold the labels of one array of scores, got {len(self.files)}. Join the arrays, or "
-                "count them one by one."
+                f"{label} can hold the labels of one array of scores, got {len(files)}. Join the arrays, or count "
+                "them one by one."
             )
-        labels, n_rows = _mapped(Path(label)), len(self._arrays[0])
-        if labels.shape != (n_rows,) or labels.dtype.kind not in "fiubU":
-            raise InputError(
-                f"{label}: labels must be text, numbers or booleans, one for each of the {n_rows:,} rows of "
-                f"scores; it holds {labels.dtype} of shape {labels.shape}."
-            )
-        return labels
+        super().__init__(files, scores=name, label=label)
 
-    def _read(self, fields: list[Any], rows: int) -> Iterator[tuple[str, Any]]:
-        names = [field.name for field in fields]
-        for file, array in zip(self.files, self._arrays, strict=True):
-            for start in range(0, len(array), rows):
-                yield str(file), self._batch(array, slice(start, start + rows)).select(names)
-
-    def _batch(self, array: NDArray[Any], rows: slice) -> Any:
-        assert self.usual is not None
-        columns = {self.usual.scores[0]: _column(array[rows])}
-        return pa.record_batch(
-            columns if self._labels is None else columns | {LABELS: _column(self._labels[rows])}
-        )
+    def _arrays(self, file: Path) -> dict[str, Any]:
+        places = {self._scores or SCORES: file} | ({} if self._label is None else {LABELS: Path(self._label)})
+        found = {}
+        for name, place in places.items():
+            require_regular(place)
+            with readable_file(place):
+                found[name] = np.lib.format.open_memmap(place, mode="r")
+        return found
 
 
-def _mapped(file: Path) -> NDArray[Any]:
-    require_regular(file)
-    with readable_file(file):
-        return np.lib.format.open_memmap(file, mode="r")
-
-
-def _require_matrix(array: NDArray[Any], what: str) -> None:
-    if array.ndim != 2 or array.dtype.kind not in "fiu" or array.shape[1] < 2:
-        raise InputError(
-            f"{what} must hold numbers with one row per example and one column per class, at least 2; it holds "
-            f"{array.dtype} of shape {array.shape}."
-        )
-
-
-def _column(array: NDArray[Any]) -> Any:
+def _column(array: Any) -> Any:
     """An array as an Arrow column, which knows neither foreign byte orders nor long doubles."""
+    if isinstance(array, pa.Array):
+        return array
     plain = array.astype(np.float64) if array.dtype.kind == "f" and array.dtype.itemsize > 8 else array
     plain = plain.astype(plain.dtype.newbyteorder("="), copy=False)
     if plain.ndim == 1:
@@ -396,7 +371,7 @@ def _column(array: NDArray[Any]) -> Any:
     return pa.FixedSizeListArray.from_arrays(pa.array(plain.ravel()), plain.shape[1])
 
 
-FORMATS: dict[str, type[FileSource] | type[Npz] | type[Npy]] = {
+FORMATS: dict[str, type[FileSource] | type[Npz]] = {
     ".parquet": Parquet,
     ".feather": Feather,
     ".arrow": Feather,

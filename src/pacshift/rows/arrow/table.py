@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from pacshift.arrays import IntArray, Label
 from pacshift.errors import InputError
@@ -17,24 +17,15 @@ from pacshift.rows.base import Labels, Pass, Rows, Watch, told, unwatched
 from pacshift.rows.columns import Columns
 from pacshift.rows.faults import Faults
 from pacshift.rows.groups import OnePerGroup, Periods
-from pacshift.scores.check import foreign_columns
-from pacshift.scores.names import shorten
+from pacshift.scores.check import ScoreMatrix, require_plausible
 from pacshift.tally.groups import LabelsPer
 from pacshift.tally.once import Input, Role, printable, sha256_beside
 
+if TYPE_CHECKING:
+    from pacshift.certificate import Certificate
+
 MAX_KEPT_BYTES = 1 << 26
 """A table up to this size (64 MB) is kept in memory when it is needed twice; a larger one is read twice."""
-
-
-class Known(Protocol):
-    """A certificate, or other rows: what they know of the table."""
-
-    @property
-    def classes(self) -> tuple[Label, ...]: ...
-    @property
-    def columns(self) -> Columns | None: ...
-    @property
-    def softmax(self) -> bool: ...
 
 
 def read(
@@ -49,7 +40,7 @@ def read(
     labels_per: LabelsPer | None = None,
     softmax: bool = False,
     drop_invalid: bool = False,
-    like: Known | None = None,
+    like: "Rows | Certificate | None" = None,
     progress: Progress | None = None,
 ) -> Rows:
     """Open a table of any size as rows, for ``calibrate`` and the others.
@@ -147,7 +138,7 @@ def read_rows(
     some_labels: bool = False,
     labels_per: LabelsPer | None = None,
     columns: Columns | None = None,
-    like: Known | None = None,
+    like: "Rows | Certificate | None" = None,
     keep: bool = True,
     grid: bool = True,
     within: Periods | None = None,
@@ -268,15 +259,8 @@ class ArrowRows(Rows):
 
 def require_score_columns(class_counts: IntArray, layout: Layout, source: Source) -> None:
     """Refuse a column that was not named as a class, such as ``id``, and cannot be one."""
-    if layout.is_named or layout.is_list or class_counts.all():
-        return
-    foreign = foreign_columns(sample_scores(source, layout), class_counts)
-    if foreign:
-        raise ColumnsError(
-            f"column {shorten([layout.columns[place] for place in foreign])} does not look like scores: no row "
-            "has this label, and the values do not fit the other score columns. Leave it out with scores=, or "
-            "name all classes with classes= if it is right."
-        )
+    if not (layout.is_named or layout.is_list or class_counts.all()):
+        require_plausible(ScoreMatrix(sample_scores(source, layout), layout.columns), class_counts)
 
 
 def table_input(
