@@ -26,7 +26,7 @@ from pacshift import (
 )
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.certificate.file import to_document
-from pacshift.certification.counted import sheet_scores
+from pacshift.certification.labelled import sheet_scores
 from pacshift.estimator import PACClassifier
 from pacshift.report import render_report
 from pacshift.rows.arrow.table import read_rows

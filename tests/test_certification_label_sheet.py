@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from damage import damage_bytes, outcome, require_message
 from pacshift import InputError, LabelSheet, PacshiftError, label_sheet
-from pacshift.certification.label_sheet.plan import RowDraw, plan_sheet
+from pacshift.certification.label_sheet import RowDraw, plan_sheet
 from pacshift.paths.looks import look_cuts
 
 SCORES = np.random.default_rng(0).dirichlet([1, 1, 1], 1000)

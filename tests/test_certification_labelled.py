@@ -23,7 +23,7 @@ from pacshift import (
 from pacshift import label_sheet as make_sheet
 from pacshift.arrays import FloatArray
 from pacshift.bounds import binomial_cut
-from pacshift.certification.counted import sheet_target
+from pacshift.certification.labelled import by_sheet
 from pacshift.certification.request import check_request
 from pacshift.certification.trust import class_miss
 from pacshift.paths.labelled import LabelledTarget, families
@@ -58,7 +58,7 @@ def split(sheet: LabelSheet, target: FloatArray = TARGET, **options: Any) -> Lab
     source, seen = pair(SOURCE, SOURCE_LABELS, target)
     assert seen is not None
     request = check_request(epsilon=sheet.epsilon, delta=sheet.delta, **options)
-    return sheet_target(source, seen, sheet, request, PROBABILITY, both(source, seen, soft=False, bins=True))
+    return by_sheet(source, seen, sheet, request, PROBABILITY, both(source, seen, soft=False, bins=True))
 
 
 def test_before_the_first_look_nothing_is_certified() -> None:

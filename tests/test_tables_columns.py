@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pacshift import Certificate, InputError, Tally, check, read
-from pacshift.rows.arrow.layout import ColumnsError
+from pacshift.rows.arrow.find import ColumnsError
 from pacshift.rows.columns import Columns
 from pacshift.tables import read_table, tally_table, write_sets
 from score_tables import EXPECTED, LABELS, LOGITS, NAMES, RNG, SCORES, labelled, save, table, unlike_its_columns
@@ -175,7 +175,7 @@ def test_where_columns_cannot_be_known_the_error_says_the_rule_and_the_columns(c
 def test_an_id_is_no_class(tmp_path: Path) -> None:
     """--scores '*' certified a table with its id as a class."""
     path = save(labelled("*", id=np.arange(300) + 1000), tmp_path / "a.parquet")
-    with pytest.raises(ColumnsError, match=r"'id' does not look like scores: no row has this label"):
+    with pytest.raises(InputError, match=r"'id' does not look like scores: no row has this label"):
         tally_table(path, label="label", scores="*")
     frame = pq.read_table(path).drop_columns("label")
     with pytest.raises(InputError, match="source: column 'id' does not look like scores"):

@@ -103,7 +103,7 @@ FOLDERS: dict[Callable[[Path], Path], str] = {
     truncated_second: "cannot read .*b.parquet: ",
     damaged_page: "cannot read .*a.parquet: ",
     mixed_kinds: "cannot mix feather and parquet files",
-    other_archive: "b.npz: array 'probs' is not what it is in",
+    other_archive: "b.npz: array 'probs' is .*, but .* in",
 }
 HEAD, ROW = b"p_0,p_1,label\n", b"0.5,0.5,1\n"
 LATIN = "0.5,0.5,é\n".encode("latin-1")
@@ -157,7 +157,7 @@ ARCHIVES: dict[str, tuple[dict[str, Any], str]] = {
         "cannot read .*a.npz: Object arrays cannot be loaded",
     ),
     "no probs": ({"scores": SCORES}, "must hold numbers 'probs'"),
-    "short": ({"probs": SCORES, "labels": LABELS[:3]}, r"5 rows of probs but labels of shape \(3,\)"),
+    "short": ({"probs": SCORES, "labels": LABELS[:3]}, r"one for each of the 5 rows of probs; .* of shape \(3,\)"),
     "out of names": (
         {"probs": SCORES, "labels": LABELS + 1, "class_names": ["x", "y", "z"]},
         "labels must lie between 0 and 2",

@@ -16,8 +16,8 @@ import pytest
 from commands import good, run
 from pacshift import Certificate, InputError, Tally, calibrate, check, read
 from pacshift.files.codec import seal
-from pacshift.monitor.periods import Counted
-from pacshift.monitor.tables import Calendar, Cut, RowRanges, WholeFile, count_periods
+from pacshift.monitor.periods import Period
+from pacshift.monitor.tables import Cut, count_periods
 from pacshift.rows.arrow.table import read_rows
 from pacshift.tables import read_table, tally_table
 from pacshift.tally.groups import Grouped
@@ -114,7 +114,7 @@ def test_rows_that_cannot_be_used_are_not_chosen() -> None:
         ("person", "No column 'person'. Name the column that says to which group"),
         ("label", "column 'label' cannot hold the labels and name the groups"),
         ("p_0", "column 'p_0' cannot hold the scores and name the groups"),
-        ("born", "group column 'born' holds date32.*ids of groups must be text"),
+        ("born", "group column 'born' holds date32.*must be text"),
     ],
 )
 def test_columns_that_cannot_name_groups_are_refused(group: str, message: str) -> None:
@@ -158,21 +158,21 @@ def test_periods_choose_one_row_per_group_and_period(tmp_path: Path) -> None:
     days = np.datetime64("2026-01-01") + RNG.integers(0, 59, N_ROWS).astype("m8[D]")
     file = save(TABLE.append_column("day", pa.array(days)), tmp_path / "rows.parquet")
 
-    def counted(cut: Cut) -> dict[str, Counted]:
+    def counted(cut: Cut) -> dict[str, Period]:
         rows = read_rows(file, scores="p_*", group="patient", classes=(0, 1), within=cut.keys)
         return count_periods(rows, cut).periods
 
-    found = counted(Calendar("day", "month"))
+    found = counted(Cut("month", "day"))
     for name, month in (("2026-01", 1), ("2026-02", 2)):
         own = pd.DatetimeIndex(days).month == month
         assert found[name].target.n_target == len(set(PATIENTS[own]))
         alone = Tally.from_target(SCORES[own], groups=PATIENTS[own], soft=False)
         assert found[name].target == alone
         assert found[name].target.target_grouped == Grouped(int(own.sum()))
-    whole = counted(WholeFile("all"))["all"].target
+    whole = counted(Cut(None, name="all"))["all"].target
     assert whole.n_target == N_GROUPS
     with pytest.raises(InputError, match="periods of a number of rows cannot be told"):
-        counted(RowRanges(500, 0))
+        counted(Cut(500))
 
 
 def test_what_is_left_out_with_groups_is_said_by_every_command(tmp_path: Path) -> None:
@@ -218,5 +218,5 @@ def test_what_is_left_out_with_groups_is_said_by_every_command(tmp_path: Path) -
     result = good("label", target, "--scores", "p_*", *options, "--budget", 100, "-o", tmp_path / "l.csv")
     assert "target: 10 of 3,000 rows left out (10 with scores" in result.stderr
     rows = read_rows(target, scores="p_*", group="patient", classes=(0, 1), drop_invalid=True)
-    counted = count_periods(rows, WholeFile("t"))
+    counted = count_periods(rows, Cut(None, name="t"))
     assert (counted.n_dropped, counted.n_rows) == (10, 3000)

@@ -6,7 +6,7 @@ from time import perf_counter
 
 from pacshift.assumption import ASSUMPTION_SHARE, Assumption, check_assumption
 from pacshift.certification.counted import Data
-from pacshift.certification.label_sheet.plan import LARGEST_BUDGET, SheetPlan, plan_sheet
+from pacshift.certification.label_sheet import LARGEST_BUDGET, SheetPlan, plan_sheet
 from pacshift.certification.labelled import mix_within
 from pacshift.certification.request import Request, takes_labels
 from pacshift.certification.trust import clean_epsilon

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from pacshift.errors import InputError, PacshiftError
-from pacshift.rows.arrow.find import find_layout
-from pacshift.rows.arrow.layout import Asked
+from pacshift.rows.arrow.find import Asked, find_layout
 from pacshift.rows.arrow.table import table_input
 from pacshift.rows.base import Again, Batch, FileRows, Rows, Watch
 from pacshift.rows.columns import Columns

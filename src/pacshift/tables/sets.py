@@ -20,9 +20,10 @@ from pacshift.certificate import Certificate
 from pacshift.errors import InputError
 from pacshift.files.writing import PathLike, atomic_write, check_output
 from pacshift.progress import Progress
+from pacshift.rows.arrow.batch import ArrowBatch
 from pacshift.rows.arrow.files import KINDS
 from pacshift.rows.arrow.source import Tables, is_frame, without_codes
-from pacshift.rows.arrow.table import ArrowBatch, ArrowRows, read_rows
+from pacshift.rows.arrow.table import ArrowRows, read_rows
 from pacshift.rows.arrow.writers import JsonLinesWriter, escape_batch
 from pacshift.rows.base import Batch
 from pacshift.rows.columns import require_columns

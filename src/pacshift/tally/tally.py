@@ -326,12 +326,12 @@ class Tally:
     @cached_property
     def full_source_kind(self) -> ScoreKind | None:
         """``source_kind`` with what the cells say about top scores, for comparisons."""
-        return self.source_kind and self.source_kind.with_tops(typical_tops(self.source_cells))
+        return self.source_kind and replace(self.source_kind, tops=typical_tops(self.source_cells))
 
     @cached_property
     def full_target_kind(self) -> ScoreKind | None:
         """``target_kind`` with what the cells say about top scores, for comparisons."""
-        return self.target_kind and self.target_kind.with_tops(typical_tops(self.target_cells))
+        return self.target_kind and replace(self.target_kind, tops=typical_tops(self.target_cells))
 
     @cached_property
     def confusion(self) -> IntArray:

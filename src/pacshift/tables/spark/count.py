@@ -8,8 +8,7 @@ from pyspark.sql import DataFrame
 
 from pacshift.arrays import Label
 from pacshift.errors import InputError
-from pacshift.rows.arrow.find import find_layout
-from pacshift.rows.arrow.layout import Asked
+from pacshift.rows.arrow.find import Asked, find_layout
 from pacshift.rows.arrow.table import require_score_columns
 from pacshift.rows.columns import Columns
 from pacshift.rows.faults import Faults

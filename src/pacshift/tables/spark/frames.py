@@ -12,7 +12,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 from pacshift.errors import InputError
 from pacshift.files.writing import PathLike
 from pacshift.rows.arrow.files import KINDS, list_files
-from pacshift.rows.arrow.source import MAX_LABEL_VALUES, Records, Source
+from pacshift.rows.arrow.source import MAX_LABEL_VALUES, Source
 from pacshift.rows.columns import Columns
 from pacshift.scores.check import SAMPLE_ROWS
 
@@ -63,15 +63,12 @@ class SparkSource(Source):
         self._frame = frame
         self.schema = to_arrow_schema(frame.schema)
 
-    def batches(
-        self, scores: Sequence[str], n_scores: int, labels: Sequence[str] = (), others: Sequence[str] = ()
-    ) -> Iterator[Records]:
+    def _read(self, fields: list[Any], rows: int) -> Iterator[tuple[str, Any]]:
         """A few rows."""
-        frame = select(self._frame, scores)
-        rows = frame.dropna(subset=frame.columns[:1]).limit(SAMPLE_ROWS).collect()
-        fields = [self.schema.field(name) for name in scores]
-        columns = [pa.array([row[place] for row in rows], field.type) for place, field in enumerate(fields)]
-        yield Records(pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields)), "the data frame", 0)
+        frame = select(self._frame, [field.name for field in fields])
+        some = frame.dropna(subset=frame.columns[:1]).limit(SAMPLE_ROWS).collect()
+        columns = [pa.array([row[place] for row in some], field.type) for place, field in enumerate(fields)]
+        yield "the data frame", pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields))
 
     def label_values(self, column: str) -> list[Any]:
         labels = select(self._frame, [column]).distinct().limit(MAX_LABEL_VALUES + 1)

@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as f
 from pyspark.sql.types import LongType, StructField, StructType
 
-from pacshift.rows.arrow.layout import Layout
+from pacshift.rows.arrow.batch import Layout
 from pacshift.rows.faults import Faults
 from pacshift.tables.spark.jobs import KEYS, PACKED, fault_finder, keys_job, unpack
 

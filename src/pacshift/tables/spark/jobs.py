@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from pacshift.certificate import Certificate
 from pacshift.errors import PacshiftError
-from pacshift.rows.arrow.layout import Layout
-from pacshift.rows.arrow.source import numbered
-from pacshift.rows.arrow.table import ArrowBatch
+from pacshift.rows.arrow.batch import ArrowBatch, Layout
+from pacshift.rows.arrow.source import Records
 from pacshift.rows.base import Labels
 from pacshift.rows.faults import Faults
 from pacshift.rows.groups import keys_of
@@ -129,8 +128,10 @@ def add(parts: Iterable[Part]) -> Part:
 
 def _batches(batches: Iterable[Any], layout: Layout, softmax: bool) -> Iterator[ArrowBatch]:
     kind: Labels = "none" if layout.label is None else "all"
-    for records in numbered(batches, _partition()):
-        yield ArrowBatch(records, layout, kind, is_logits=softmax)
+    first_row = 0
+    for data in batches:
+        yield ArrowBatch(Records(data, _partition(), first_row), layout, kind, is_logits=softmax)
+        first_row += data.num_rows
 
 
 def _role(layout: Layout) -> Role:

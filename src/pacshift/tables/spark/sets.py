@@ -6,8 +6,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import ArrayType, IntegerType, StringType, StructField, StructType
 
 from pacshift.certificate import Certificate
-from pacshift.rows.arrow.find import find_layout
-from pacshift.rows.arrow.layout import Asked, Layout
+from pacshift.rows.arrow.batch import Layout
+from pacshift.rows.arrow.find import Asked, find_layout
 from pacshift.rows.columns import require_columns
 from pacshift.rows.faults import Faults
 from pacshift.tables.sets import SET, SET_SIZE, refuse_both

@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pacshift.certification.label_sheet.plan import SheetPlan
 from pacshift.errors import InputError
 from pacshift.files.reading import read_document
 from pacshift.files.writing import PathLike, atomic_write, escape_cell, unescape_cell
 from pacshift.scores.names import shorten
 
 if TYPE_CHECKING:
-    from pacshift.certification.label_sheet.sheet import LabelSheet
+    from pacshift.certification.label_sheet import LabelSheet
 
 MAGIC = "# pacshift label sheet"
 VERSION = 1
@@ -79,7 +78,8 @@ def _checksum(said: str, rows: Sequence[int]) -> str:
 def read_sheet(path: PathLike) -> dict[str, Any]:
     """The fields of the sheet in a file, or an InputError that says what is wrong with it."""
     said, columns = _columns(path)
-    plan, header = _read_first_line(said, path)
+    header = _read_first_line(said, path)
+    looks, n_pilot = tuple(map(int, header["looks"].split("/"))), int(header["pilot"])
     numbers = dict[str, list[int]]()
     for name in ("order", "row", "look"):
         found = [_WHOLE.fullmatch(cell.strip()) for cell in columns[name]]
@@ -90,9 +90,9 @@ def read_sheet(path: PathLike) -> dict[str, Any]:
                 f"{columns[name][place][:40]!r}. {_REMEDY}"
             )
         numbers[name] = [int(one[1]) for one in found if one is not None]
-    _require_order(numbers["order"], plan.looks[-1], path)
+    _require_order(numbers["order"], looks[-1], path)
     parts = zip((cell.strip() for cell in columns["part"]), numbers["look"], strict=True)
-    for place, (one, planned) in enumerate(zip(parts, _parts(plan.n_pilot, plan.looks), strict=True)):
+    for place, (one, planned) in enumerate(zip(parts, _parts(n_pilot, looks), strict=True)):
         if one != planned:
             raise InputError(
                 f"{path}: order {place + 1} is in part {one[0][:40]!r} and look {one[1]}, but the first line says "
@@ -106,10 +106,10 @@ def read_sheet(path: PathLike) -> dict[str, Any]:
     kept = {name: cells for name, cells in columns.items() if name and name not in COLUMNS}
     return {
         "rows": np.array(numbers["row"], np.int64),
-        "looks": plan.looks,
-        "n_pilot": plan.n_pilot,
-        "epsilon": plan.epsilon,
-        "delta": plan.delta,
+        "looks": looks,
+        "n_pilot": n_pilot,
+        "epsilon": float(header["epsilon"]),
+        "delta": float(header["delta"]),
         "seed": int(header["seed"]),
         "n_target": int(header["rows"]),
         "target_sha256": header["target"],
@@ -149,8 +149,8 @@ def _columns(path: PathLike) -> tuple[str, dict[str, list[str]]]:
     )
 
 
-def _read_first_line(said: str, path: PathLike) -> tuple[SheetPlan, dict[str, str]]:
-    """What was planned, and all that the line says."""
+def _read_first_line(said: str, path: PathLike) -> dict[str, str]:
+    """What the line says, or an InputError if it was changed."""
     header = dict(word.partition("=")[::2] for word in said.removeprefix(MAGIC).split())
     if header.get("version", "").isdigit() and header["version"] != str(VERSION):
         raise InputError(
@@ -163,13 +163,10 @@ def _read_first_line(said: str, path: PathLike) -> tuple[SheetPlan, dict[str, st
         for text in (*looks, header["pilot"], header["rows"], header["seed"]):
             if not re.fullmatch(r"[0-9]{1,99}", text):
                 raise ValueError(f"{text[:40]!r} where a number belongs")
-        plan = SheetPlan(
-            float(header["epsilon"]), float(header["delta"]), tuple(map(int, looks)), int(header["pilot"])
-        )
-        if not (0 < plan.epsilon < 1 and 0 < plan.delta < 1):
+        if not all(0 < float(header[name]) < 1 for name in ("epsilon", "delta")):
             raise ValueError("epsilon and delta must lie between 0 and 1")
-        increasing = list(plan.looks) == sorted(set(plan.looks))
-        if not increasing or not plan.n_pilot < plan.looks[0] or plan.looks[-1] > int(header["rows"]):
+        rows = [int(text) for text in (header["pilot"], *looks)]
+        if rows != sorted(set(rows)) or rows[-1] > int(header["rows"]):
             raise ValueError("looks, pilot and rows do not go together")
         if not re.fullmatch(r"[0-9a-f]{64}", header["target"]):
             raise ValueError("target is no SHA-256")
@@ -177,7 +174,7 @@ def _read_first_line(said: str, path: PathLike) -> tuple[SheetPlan, dict[str, st
         raise InputError(
             f"{path}: its first line was changed ({error}). Copy it back from the sheet as it was made."
         ) from None
-    return plan, header
+    return header
 
 
 def _require_order(found: Sequence[int], budget: int, path: PathLike) -> None:

@@ -1,31 +1,153 @@
-"""The label sheet: rows of a target in random order, and the labels that were filled in from the top."""
+"""The label sheet: rows of a target in random order, and the labels that were filled in from the top.
 
+What is fixed before the first label is known: when one may look, how many rows tune, which rows are drawn.
+"""
+
+import hashlib
+import math
 import re
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from pacshift.arrays import Frame, IntArray, Label, LabelsLike, RngLike, ScoresLike
-from pacshift.certification.label_sheet import file
-from pacshift.certification.label_sheet.plan import RowDraw, SheetPlan, plan_sheet
+from pacshift.arrays import BoolArray, Frame, IntArray, Label, LabelsLike, RngLike, ScoresLike
+from pacshift.certification import sheet_file
 from pacshift.defaults import DELTA, EPSILON
 from pacshift.errors import InputError
 from pacshift.files.writing import PathLike
-from pacshift.paths.looks import look_cuts
-from pacshift.rows.base import Batch, Rows
+from pacshift.paths.looks import look_cuts, test_rows
+from pacshift.rows.base import Batch, Matrix, Rows
 from pacshift.rows.columns import require_columns
 from pacshift.rows.memory import memory
-from pacshift.scores.check import check_flag, check_scores, check_seed, is_finite, not_finite_error
+from pacshift.scores.check import check_flag, check_rate, check_scores, check_seed, is_finite, not_finite_error
 from pacshift.scores.frames import as_array, column_names, require_same_index
 from pacshift.scores.names import NOT_FOUND, is_null, places_by_text, shorten, text_of
 from pacshift.scores.transforms import to_probabilities
+from pacshift.tally.coins import coins
 from pacshift.words.display import short_repr
 
 UNKNOWN = "?"
 """What stands in a sheet where nobody can tell the label."""
+
+LARGEST_BUDGET = 10**6
+"""More rows than anybody labels. The cuts of ten looks at so many take some seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class SheetPlan:
+    """``looks`` count labelled rows in all, from the top, the pilot included; the last of them is the budget."""
+
+    epsilon: float
+    delta: float
+    looks: tuple[int, ...]
+    n_pilot: int
+
+
+def plan_sheet(budget: Any, looks: Any, *, epsilon: Any, delta: Any) -> SheetPlan:
+    """The looks and the pilot, or an InputError that says what cannot be.
+
+    >>> plan_sheet(400, (100, 200), epsilon=0.1, delta=0.05)
+    SheetPlan(epsilon=0.1, delta=0.05, looks=(100, 200, 400), n_pilot=24)
+    """
+    epsilon, delta = check_rate(epsilon, "epsilon"), check_rate(delta, "delta")
+    budget = _check_count(budget, "budget")
+    if budget > LARGEST_BUDGET:
+        raise InputError(f"budget must be at most {LARGEST_BUDGET:,} rows, got {budget:,}.")
+    if isinstance(looks, (str, bytes)) or not hasattr(looks, "__iter__"):
+        raise InputError(f"looks must be a list of numbers of rows such as (100, 200), got {looks!r}.")
+    totals = [_check_count(look, "looks") for look in looks]
+    if any(first >= second for first, second in pairwise(totals)):
+        listed = ", ".join(map(str, totals))
+        raise InputError(f"looks must increase, got {listed}. They count labelled rows from the top.")
+    if totals and totals[-1] > budget:
+        raise InputError(
+            f"looks must not exceed the budget: got a look after {totals[-1]:,} rows and a budget of {budget:,}. "
+            "Raise the budget, or leave this look out."
+        )
+    if totals[-1:] != [budget]:
+        totals.append(budget)
+    # Sized for the first look: the path of thresholds must be fixed before the first look, and later labels that
+    # would tune it are not there yet.
+    n_pilot = totals[0] - test_rows(totals[0], epsilon=epsilon, delta=delta)
+    for pilot in (n_pilot, 0):  # looks allow fewer misses than one test: without a pilot the first may still pass
+        if look_cuts([total - pilot for total in totals], epsilon=epsilon, delta=delta)[0] >= 0:
+            return SheetPlan(epsilon, delta, tuple(totals), pilot)
+    # The least first look that can pass, the later looks staying where they are. Each of J looks at level
+    # delta / J is always allowed (union bound), so `high` passes.
+    low, high = totals[0], math.ceil(math.log(delta / len(totals)) / math.log1p(-epsilon)) + 1
+    while 1 < high - low < LARGEST_BUDGET:
+        middle = (low + high) // 2
+        later = [middle, *(total for total in totals if total > middle)]
+        passes = look_cuts(later, epsilon=epsilon, delta=delta)[0] >= 0
+        low, high = (low, middle) if passes else (middle, high)
+    what, remedy = f"the budget is {totals[0]:,} rows", "Raise the budget"
+    if len(totals) > 1:
+        what, remedy = f"the first look is after {totals[0]:,} rows", "Raise the first look"
+        remedy += " and the budget" if high > totals[-1] else ""
+    raise InputError(
+        f"{what}, too few to certify anything at epsilon={epsilon:g} and delta={delta:g}, even if no label is "
+        f"missed. {remedy} to at least {high:,}, or raise epsilon or delta."
+    )
+
+
+def _check_count(value: Any, name: str) -> int:
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)) or value < 1:
+        raise InputError(f"{name} must be a whole number of rows above 0, got {value!r}.")
+    return int(value)
+
+
+class RowDraw:
+    """Rows drawn in random order, without replacement, in one pass over scores; and which scores these were.
+
+    Every row gets a random number; the rows with the smallest ones are drawn, in the order of these numbers. So
+    all orders of all choices are equally likely, and the same seed draws the same rows however they are cut into
+    blocks. Two equal numbers among the smallest are as unlikely as a hash collision.
+
+    >>> scores = np.array([[0.25, 0.75], [1.0, 0.0], [0.5, 0.5]])
+    >>> whole, parts = RowDraw(2, seed=1, n_classes=2), RowDraw(2, seed=1, n_classes=2)
+    >>> whole.add(scores)
+    >>> for block in (scores[:1, ::-1], scores[1:, ::-1].astype(np.float32)):
+    ...     parts.add(block)
+    >>> whole.rows.tolist() == parts.rows.tolist(), whole.sha256 == parts.sha256
+    (True, True)
+    """
+
+    def __init__(self, budget: int, seed: int, n_classes: int) -> None:
+        self.budget, self.seed, self._coins = budget, seed, coins("label sheet", seed)
+        self._keys = np.empty(0, np.uint64)
+        self._columns = [hashlib.sha256() for _ in range(n_classes)]
+        self.rows: IntArray = np.empty(0, np.int64)
+        self.n_rows = self.n_usable = 0
+
+    def add(self, scores: Matrix, usable: BoolArray | None = None) -> None:
+        """The next rows: the scores of those that are ``usable`` (None: all). Others are counted, never drawn."""
+        n_rows = len(scores) if usable is None else len(usable)
+        keys = self._coins.integers(0, 2**64, n_rows, np.uint64)
+        places = np.arange(n_rows) if usable is None else np.flatnonzero(usable)
+        first, self.n_rows, self.n_usable = self.n_rows, self.n_rows + n_rows, self.n_usable + len(places)
+        if len(self._keys) == self.budget:  # soon few rows are below all that were drawn
+            places = places[keys[places] < self._keys[-1]]
+        keys, rows = np.append(self._keys, keys[places]), np.append(self.rows, first + places)
+        order = np.argsort(keys, kind="stable")[: self.budget]
+        self._keys, self.rows = keys[order], rows[order]
+        for digest, column in zip(self._columns, scores.T, strict=True):
+            digest.update((column.astype("<f8") + 0.0).data)  # -0.0 and 0.0 are one number
+
+    @property
+    def sha256(self) -> str:
+        """Fingerprint of the usable rows so far, in their order, however they are stored.
+
+        Every column has a hash of its own, of float64 numbers, so that float32 in Parquet and float64 in memory
+        agree; the SHA-256 of the sorted hashes of the columns is the fingerprint. So a table whose columns stand
+        in another order has the same: which column belongs to which class is told by names, and not known before
+        there is a source.
+        """
+        columns = sorted(digest.digest() for digest in self._columns)
+        return hashlib.sha256(b"".join(columns)).hexdigest()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -168,9 +290,9 @@ class LabelSheet:
         InputError
             If a label is no class, a class is called ``?``, or two classes are alike in a spreadsheet.
         """
-        places = class_places(classes)
-        texts = self.labels[: self.n_filled]
-        found = [NOT_FOUND if text == UNKNOWN else place_of(str(text), places) for text in texts]
+        places = {**class_places(classes), UNKNOWN: NOT_FOUND}
+        texts = [str(text) for text in self.labels[: self.n_filled]]
+        found = [places.get(text, places.get(_in_spreadsheet(text))) for text in texts]
         wrong = [place for place, index in enumerate(found) if index is None]
         if wrong:
             first = wrong[0]
@@ -227,7 +349,7 @@ class LabelSheet:
         overwrite : bool, default False
             Whether a file that exists may be replaced. It may hold labels.
         """
-        file.write_sheet(self, path, overwrite=overwrite)
+        sheet_file.write_sheet(self, path, overwrite=overwrite)
 
     @classmethod
     def load(cls, path: PathLike) -> "LabelSheet":
@@ -248,7 +370,7 @@ class LabelSheet:
             If the file is not a label sheet, if rows, their order or the looks were changed, or if rows were
             skipped. The message says which.
         """
-        fields = file.read_sheet(path)
+        fields = sheet_file.read_sheet(path)
         require_no_gap(fields["labels"], str(path))
         return cls(**fields, name=str(path))
 
@@ -335,20 +457,23 @@ def label_sheet(
     >>> sheet.looks, sheet.n_pilot, sheet.cuts(0.05)
     ((100, 200, 400), 24, (2, 9, 26))
     """
-    plan, seed = plan_sheet(budget, looks, epsilon=epsilon, delta=delta), sheet_seed(rng)
+    plan = plan_sheet(budget, looks, epsilon=epsilon, delta=delta)
+    seed = secrets.randbits(63) if rng is None else check_seed(rng)
+    if seed >= 2**64:
+        raise InputError(f"rng must be a seed below 2**64, which is written into the sheet, got {seed}.")
     if isinstance(target, Rows):
         if groups is not None or classes is not None or softmax:
             raise InputError("groups, classes and softmax belong to the rows: say them to pacshift.read.")
         if keep is not None and (isinstance(keep, str) or not isinstance(keep, Sequence)):
             raise InputError("keep must be a list of columns of the table, such as ['id'].")
-        return label_rows(target, plan, seed, tuple(keep or ()))
+        return _drawn(target, plan, seed, tuple(keep or ()))
     matrix = check_scores(target, name="target", classes=classes)
     if check_flag(softmax, "softmax"):
         to_probabilities(matrix, name="target")  # or says what is wrong with the logits
     elif not is_finite(matrix.values):
         raise not_finite_error(matrix, "target")
     rows = memory(matrix, name="target", role="target", softmax=softmax, groups=groups)
-    sheet = label_rows(rows, plan, seed)
+    sheet = _drawn(rows, plan, seed)
     if keep is None:
         return sheet
     names = list(keep) if isinstance(keep, Mapping) else column_names(keep)
@@ -357,11 +482,11 @@ def label_sheet(
             f"keep must be a frame or a dict of columns, such as {{'id': ids}}, got {type(keep).__name__}."
         )
     texts = [str(name) for name in names]
-    taken = {text for text in texts if text.strip() in ("", *file.COLUMNS) or texts.count(text) > 1}
+    taken = {text for text in texts if text.strip() in ("", *sheet_file.COLUMNS) or texts.count(text) > 1}
     if taken:
         raise InputError(
             f"cannot keep {shorten(sorted(taken))}: columns of a label sheet need different names, and other "
-            f"names than {shorten(file.COLUMNS)}. Rename them."
+            f"names than {shorten(sheet_file.COLUMNS)}. Rename them."
         )
     require_same_index(matrix.index, keep, "target", what="columns to keep")
     columns: Any = keep
@@ -377,10 +502,10 @@ def label_sheet(
     return replace(sheet, kept=kept)
 
 
-def label_rows(rows: Rows, plan: SheetPlan, seed: int, keep: Sequence[str] = ()) -> LabelSheet:
+def _drawn(rows: Rows, plan: SheetPlan, seed: int, keep: Sequence[str] = ()) -> LabelSheet:
     """The verb: draw rows in one pass, and copy the columns to ``keep`` of those that were drawn."""
     class_places(rows.classes)  # refuses names that would not come back
-    require_columns(keep, rows.column_names, taken=file.COLUMNS)
+    require_columns(keep, rows.column_names, taken=sheet_file.COLUMNS)
     draw, kept = RowDraw(plan.looks[-1], seed, len(rows.classes)), dict[int, list[str]]()
 
     def read(batch: Batch) -> Batch:
@@ -393,44 +518,23 @@ def label_rows(rows: Rows, plan: SheetPlan, seed: int, keep: Sequence[str] = ())
         for row in (row for row in draw.rows.tolist() if row >= first):
             kept[row] = [cell_text(cell) for cell in batch.cells(row - first, keep)]
         kept = {row: kept[row] for row in draw.rows.tolist()}
-    columns = {name: tuple(cells[place] for cells in kept.values()) for place, name in enumerate(keep)}
-    return drawn_sheet(plan, draw, rows.numbers, columns)
-
-
-def sheet_seed(rng: RngLike) -> int:
-    """The seed of the order; where none is given, one that nobody could choose."""
-    seed = secrets.randbits(63) if rng is None else check_seed(rng)
-    if seed >= 2**64:
-        raise InputError(f"rng must be a seed below 2**64, which is written into the sheet, got {seed}.")
-    return seed
-
-
-def drawn_sheet(
-    plan: SheetPlan,
-    draw: RowDraw,
-    numbers: IntArray | None = None,
-    kept: Mapping[str, tuple[str, ...]] | None = None,
-) -> LabelSheet:
-    """The sheet of rows that were drawn, without labels; an InputError if the target has fewer than the budget.
-
-    ``numbers`` are the rows' numbers in the target, where one of each group was left to draw from.
-    """
     if draw.n_usable < draw.budget:
         raise InputError(
             f"budget must not exceed the target: {draw.budget:,} rows to label, but the target has "
             f"{draw.n_usable:,} usable rows. Lower the budget, or take a larger target."
         )
     return LabelSheet(
-        rows=draw.rows if numbers is None else numbers[draw.rows],
+        # By their numbers in the target, where one of each group was left to draw from.
+        rows=draw.rows if rows.numbers is None else rows.numbers[draw.rows],
         looks=plan.looks,
         n_pilot=plan.n_pilot,
         epsilon=plan.epsilon,
         delta=plan.delta,
-        seed=draw.seed,
+        seed=seed,
         n_target=draw.n_rows,
         target_sha256=draw.sha256,
         labels=(None,) * len(draw.rows),
-        kept=kept or {},
+        kept={name: tuple(cells[place] for cells in kept.values()) for place, name in enumerate(keep)},
     )
 
 
@@ -440,7 +544,7 @@ def cell_text(value: Any) -> str:
 
 
 def class_places(classes: Sequence[Label]) -> Mapping[str, int]:
-    """Position of each class by its name and by what a spreadsheet may make of it; ``place_of`` reads it.
+    """Position of each class by its name and by what a spreadsheet may make of it.
 
     A label would silently become another one where two names are alike in a spreadsheet, so these are refused.
     """
@@ -459,15 +563,6 @@ def class_places(classes: Sequence[Label]) -> Mapping[str, int]:
             )
         places[form] = place
     return places_by_text(classes) | places
-
-
-def place_of(text: str, places: Mapping[str, int]) -> int | None:
-    """The class of a label, or None.
-
-    >>> [place_of(text, class_places(["1", "true story", "True"])) for text in ("1.0", " 1 ", "TRUE", "2")]
-    [0, 0, 2, None]
-    """
-    return next((places[form] for form in (text, _in_spreadsheet(text)) if form in places), None)
 
 
 def _in_spreadsheet(text: str) -> str:
