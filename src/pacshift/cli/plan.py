@@ -118,7 +118,8 @@ def _draw(made: "Plan", out: Path, force: bool) -> None:
     from matplotlib.figure import Figure
 
     from pacshift.files.writing import atomic_write
-    from pacshift.plots import WIDTH, plan_curve
+    from pacshift.plots import plan_curve
+    from pacshift.plots.axes import WIDTH
 
     figure = Figure(figsize=(WIDTH, 3.2), layout="constrained")
     plan_curve(made, ax=figure.subplots())
