@@ -19,10 +19,11 @@ from pacshift.bounds import ROUNDING
 from pacshift.methods import Task
 from pacshift.progress import Steps
 from pacshift.ps_lp.equal_miss_rate import ranks_for_any_mix, thresholds_at_ranks
-from pacshift.ps_lp.prediction_powered.bound import Evidence, detector_counts
-from pacshift.ps_lp.prediction_powered.thresholds import (
+from pacshift.ps_lp.prediction_powered import (
     CorrectionPlan,
     CorrectionShares,
+    Evidence,
+    detector_counts,
     largest_corrected,
     options_for,
     rescaled,

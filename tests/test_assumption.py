@@ -14,8 +14,7 @@ from pacshift import InputError, Population, Tally
 from pacshift.arrays import FloatArray
 from pacshift.assumption import ASSUMPTION_SHARE, check_assumption
 from pacshift.assumption.check import MAX_SAVED_GROUPS
-from pacshift.assumption.few_classes import FewClasses
-from pacshift.assumption.inequalities import level_shares
+from pacshift.assumption.inequalities import few_classes, level_shares
 from pacshift.bounds import Interval
 from pacshift.files.codec import to_json
 from pacshift.tally.cells import Cells
@@ -56,13 +55,12 @@ def test_false_alarms_are_as_rare_as_promised_in_hard_worlds(contamination: floa
     for _ in range(repeats):
         sizes = (int(rng.choice([40, 400, 4000])), int(rng.choice([40, 400, 4000])))
         world = make_world(rng, int(rng.choice([2, 3, 5, 12])), sizes, contamination=contamination)
-        placed = FewClasses.place(world.draw(rng), level=level, contamination=contamination)
-        if not known:
-            alarms += placed.rows().refuted
-            continue
-        whole = (1 - contamination) * world.mix  # the junk may be of any class, or of none
-        slack = rng.random((2, len(whole))) * rng.choice([0.0, 0.1])
-        alarms += placed.rows(Interval(np.maximum(whole - slack[0], 0), whole + contamination + slack[1])).refuted
+        rows_within, bounds = few_classes(world.draw(rng), level=level, contamination=contamination), None
+        if known:
+            whole = (1 - contamination) * world.mix  # the junk may be of any class, or of none
+            slack = rng.random((2, len(whole))) * rng.choice([0.0, 0.1])
+            bounds = Interval(np.maximum(whole - slack[0], 0), whole + contamination + slack[1])
+        alarms += rows_within(bounds).refuted
     assert binomtest(alarms, repeats, level, alternative="greater").pvalue > 1e-3
 
 
@@ -70,10 +68,12 @@ def test_bounds_of_the_mix_reuse_the_same_bets_and_only_refute_more() -> None:
     rng = np.random.default_rng(12)
     for _ in range(8):
         world = make_world(rng, 3, (1000, 1000))
-        placed = FewClasses.place(replace(world, mix=world.mix[::-1]).draw(rng), level=0.5, contamination=0.0)
+        counts = replace(world, mix=world.mix[::-1]).draw(rng)
+        rows_within = few_classes(counts, level=0.5, contamination=0.0)
+        free = rows_within(None).refuted
         tight = Interval(np.maximum(world.mix - 0.02, 0), world.mix + 0.02)
-        assert placed.rows(tight).refuted or not placed.rows().refuted
-        assert placed.rows(Interval(np.zeros(3), np.ones(3))).refuted == placed.rows().refuted
+        assert rows_within(tight).refuted or not free
+        assert rows_within(Interval(np.zeros(3), np.ones(3))).refuted == free
 
 
 def test_label_shift_is_not_refuted_and_the_mix_is_found() -> None:

@@ -14,6 +14,7 @@ from cell_worlds import CellWorld, make_world
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.assumption.bets import (
     LEAST_REACH,
+    MAX_CUTS,
     MAX_STAKE,
     FoldBets,
     Means,
@@ -23,10 +24,10 @@ from pacshift.assumption.bets import (
     fourth_price,
     place_bets,
     stake_price,
+    wealth_lines,
 )
 from pacshift.assumption.cells import even_folds, split
-from pacshift.assumption.few_classes import Stages, difference_bets, share_bets
-from pacshift.assumption.many_classes import many_bets
+from pacshift.assumption.directions import Stages, difference_bets, many_bets, share_bets
 from pacshift.bounds import ROUNDING
 from strategies import seeds
 
@@ -165,9 +166,8 @@ def test_lines_bound_the_exact_losses_between_low_and_top(seed: int) -> None:
 def test_rows_say_the_same_as_the_wealth() -> None:
     rng = np.random.default_rng(3)
     stages = stages_of(make_world(rng, 3, (2000, 2000)), rng)
-    bets = difference_bets(stages, 4.0, 0.1)
     low, top = np.array([0.1, 0.0, 0.0]), np.array([0.5, 0.9, 1.0])
-    constant, slope = bets.lines(low, top)
+    constant, slope = wealth_lines(difference_bets(stages, 4.0), low, top, 0.1)
     rows, limits = as_rows(constant, slope, 4.0)
     assert len(rows) == 25
     assert ((rows >= 0) & (rows <= 1)).all()
@@ -189,10 +189,7 @@ def test_the_past_of_a_fold_is_all_before_it_and_nothing_of_it() -> None:
     stages = Stages.of(counts, source, target)
     for place in range(25):
         stage, split_number = divmod(place, 5)
-        for past, now, parts in (
-            (stages.past_source, stages.source, source),
-            (stages.past_target, stages.target, target),
-        ):
+        for past, now, parts in zip(stages.past, stages.fold, (source, target), strict=True):
             assert np.array_equal(past[place], parts[split_number, : stage + 1].sum(axis=0))
             assert np.array_equal(now[place], parts[split_number, stage + 1])
 
@@ -212,7 +209,7 @@ def test_nothing_that_is_chosen_for_a_fold_looks_at_it(place: object) -> None:
         moved = tuple(np.copy(part) for part in folds)
         for part in moved:  # as many rows of each label, in other cells
             part[:, stage + 1] = rng.permuted(part[:, stage + 1], axis=1)
-        one, two = (place(Stages.of(counts, *each), 6.0, 0.0).folds for each in (folds, moved))
+        one, two = (place(Stages.of(counts, *each), 6.0) for each in (folds, moved))
         for a, b in zip(chosen(one), chosen(two), strict=True):
             assert np.array_equal(a[: stage + 1], b[: stage + 1])
         assert not np.array_equal(one.source_mean[stage], two.source_mean[stage])
@@ -238,10 +235,10 @@ def test_stakes_and_reaches_are_those_of_the_lemmas() -> None:
     for n_classes in (2, 5, 70):
         counts = make_world(rng, n_classes, (400, 400)).draw(rng)
         if n_classes == 70:
-            found = [many_bets(split(counts), 9.0, 0.0).folds]
+            found = [many_bets(split(counts), 9.0)]
         else:
             stages = Stages.of(counts, *even_folds(counts))
-            found = [place(stages, 9.0, 0.0).folds for place in (difference_bets, share_bets)]
+            found = [place(stages, 9.0) for place in (difference_bets, share_bets)]
         for bets in found:
             assert (bets.stake * bets.target_reach <= MAX_STAKE * bets.n_target * (1 + 1e-12)).all()
             assert min(bets.source_reach.min(), bets.target_reach.min()) >= LEAST_REACH
@@ -258,7 +255,7 @@ def test_the_true_mix_rarely_loses_all_bets_and_each_as_rarely_as_promised(conta
     for _ in range(repeats):
         sizes = (int(rng.choice([60, 400, 3000])), int(rng.choice([60, 400, 3000])))
         world = make_world(rng, int(rng.choice([2, 3, 5])), sizes, contamination=contamination)
-        folds = difference_bets(stages_of(world, rng), 2.0, contamination).folds
+        folds = difference_bets(stages_of(world, rng), 2.0)
         losses = folds.loss((1 - contamination) * world.mix).sum(axis=-1)
         log_wealth = (folds.constant(contamination) - losses).sum(axis=0)
         found.append(np.exp(log_wealth).mean())
@@ -299,14 +296,14 @@ def test_refuted_is_right_wherever_a_fine_grid_of_mixes_is_clear(seed: int) -> N
     rng = np.random.default_rng(seed)
     mixture = random_mixture(rng, 2)
     top = float(rng.uniform(0.5, 1))
-    found = cutting_planes(np.eye(2), np.array([top, 1.0]), mixture)
+    _, limits, refuted = cutting_planes(np.eye(2), np.array([top, 1.0]), mixture)
     grid = np.linspace(0, top, 401)
     least = min(mixture.log_wealth(np.array([t, 1 - t])) for t in grid.tolist())
     slack = np.ptp(mixture.slope, axis=1).max() / 400 + 1e-6
     if least > mixture.hurdle + slack:
-        assert found.refuted or len(found.limits) == 8
+        assert refuted or len(limits) == 2 + MAX_CUTS
     if least <= mixture.hurdle:
-        assert not found.refuted
+        assert not refuted
 
 
 def test_two_bets_that_exclude_different_mixes_refute_together() -> None:
@@ -314,8 +311,8 @@ def test_two_bets_that_exclude_different_mixes_refute_together() -> None:
     slope = np.array([[40.0, 0.0], [0.0, 40.0]])
     mixture = Mixture(np.full(2, 40.0), slope, 3.0, np.array([0.9, 0.1]))
     rows, limits = np.eye(2), np.ones(2)
-    found = cutting_planes(rows, limits, mixture)
-    assert found.refuted
-    assert len(found.rows) > 1
-    assert not cutting_planes(rows, limits, None).refuted
-    assert cutting_planes(rows, np.full(2, 0.5 - 2 * ROUNDING), None).refuted
+    cut, _, refuted = cutting_planes(rows, limits, mixture)
+    assert refuted
+    assert len(cut) > len(rows) + 1
+    assert not cutting_planes(rows, limits, None)[2]
+    assert cutting_planes(rows, np.full(2, 0.5 - 2 * ROUNDING), None)[2]

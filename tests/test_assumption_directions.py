@@ -8,29 +8,30 @@ import pytest
 from cell_worlds import make_world
 from pacshift import Population, Tally
 from pacshift.arrays import FloatArray
-from pacshift.assumption.bets import Bets
+from pacshift.assumption.bets import wealth_lines
 from pacshift.assumption.cells import CellCounts, count_cells, even_folds
 from pacshift.assumption.directions import (
     CLIPS,
     DIRECTIONS,
     Fits,
+    Stages,
     best_fit,
-    cell_features,
     cell_variance,
+    difference_bets,
     difference_directions,
     fit_all,
+    many_direction,
     scaled,
     share_directions,
+    solve_marginals,
 )
-from pacshift.assumption.few_classes import Stages, difference_bets
-from pacshift.assumption.many_classes import direction, solve_marginals
 from pacshift.tally.cells import N_CONFIDENCE
 
 
 def learned(counts: CellCounts) -> tuple[Fits, FloatArray]:
     """Fit and directions of one past."""
     fits = fit_all(counts.source[None], counts.target[None])
-    return fits, difference_directions(fits, cell_features(counts.predicted, counts.confidence, counts.n_classes))
+    return fits, difference_directions(fits, counts)
 
 
 @pytest.mark.parametrize("n_classes", [2, 5, 12])
@@ -52,9 +53,8 @@ def test_fitting_all_at_once_is_as_good_as_one_by_one() -> None:
     rng = np.random.default_rng(1)
     worlds = [make_world(rng, 4, (20_000, 20_000)) for _ in range(20)]
     for counts in (world.draw(rng) for world in worlds):
-        fits, best = fit_all(counts.source[None], counts.target[None]), best_fit(counts)
-        misfit = [float(((counts.shares - counts.rates @ mix) ** 2 / best.variance).sum()) for mix in
-                  (fits.mix[0], best.mix)]  # fmt: skip
+        fits, (best, variance) = fit_all(counts.source[None], counts.target[None]), best_fit(counts)
+        misfit = [((counts.shares - counts.rates @ mix) ** 2 / variance).sum() for mix in (fits.mix[0], best)]
         assert misfit[0] <= 1.05 * misfit[1] + 0.5
 
 
@@ -93,7 +93,7 @@ def test_tilts_cancel_the_slopes_in_the_mix() -> None:
     low, top = np.maximum(mix - 0.05, 0), mix + 0.05
     lean = []
     for each in (stages, untilted):
-        _, slope = Bets(difference_bets(each, 5.5, 0.0).folds, 0.0).lines(low, top)
+        _, slope = wealth_lines(difference_bets(each, 5.5), low, top, 0.0)
         lean.append(np.median(np.ptp(slope, axis=1)))
     assert lean[0] < 0.8 * lean[1]
 
@@ -109,6 +109,6 @@ def test_the_covariance_of_marginals_is_solved_as_a_dense_one_would_be() -> None
     dense += 1e-6 * np.trace(dense) / len(dense) * np.eye(len(dense))
     wanted = rng.normal(size=(dense.shape[0], 4))
     assert np.allclose(solve_marginals(counts, variance, wanted), np.linalg.solve(dense, wanted))
-    found, mix = direction(counts)
+    found, mix = many_direction(counts)
     assert found.shape == counts.target.shape
     assert np.isclose(mix.sum(), 1)

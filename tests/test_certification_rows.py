@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from pacshift import InputError, Population, Tally, calibrate
 from pacshift.arrays import FloatArray
-from pacshift.certification.counted import count_rows
+from pacshift.certification.counted import count
 from pacshift.certification.request import check_request
 from pacshift.methods import METHODS, Method, Solution, Task
 from pacshift.rows.fold import both
@@ -70,9 +70,9 @@ def test_frames_are_matched_by_name() -> None:
 def test_labelled_target_rows() -> None:
     some = [int(label) if row % 3 == 0 else None for row, label in enumerate(TRUTH)]
     how: Any = {"method": METHODS["PS-LP"](), "request": check_request(), "transform": TRANSFORMS["probability"]}
-    found = count_rows(*pair(SOURCE, LABELS, TARGET, target_labels=some), **how).labelled
+    found = count(*pair(SOURCE, LABELS, TARGET, target_labels=some), **how).labelled
     assert found is not None
     assert found.counted.class_counts.tolist() == np.bincount(TRUTH[::3], minlength=3).tolist()
-    assert count_rows(*pair(SOURCE, LABELS, TARGET), **how).labelled is None
+    assert count(*pair(SOURCE, LABELS, TARGET), **how).labelled is None
     with pytest.raises(InputError, match="target_scores is None"):
         pair(SOURCE, LABELS, None, target_labels=some)

@@ -62,7 +62,7 @@ def test_a_csv_of_ones_own_needs_no_flags(folder: Path) -> None:
     assert any(verdict in checked for verdict in ("kept: ", "consistent: "))
     refused = commands.bad("calibrate", "source.csv", "target.csv", "--scores", "*", "-o", "id.json")
     assert "column 'id' does not look like scores" in refused
-    assert "Leave it out with --scores, or name all classes with --classes" in refused
+    assert "(of a table: --scores), or name all classes with --classes" in refused
 
 
 def test_an_archive_and_the_option_that_an_error_names(folder: Path) -> None:

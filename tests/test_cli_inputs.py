@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from commands import Data, good
-from pacshift.rows.arrow.files import FileSource
+from pacshift.rows.arrow.formats import FileSource
 
 
 @pytest.mark.parametrize("fits", [True, False])

@@ -11,8 +11,8 @@ import pytest
 
 from commands import bad, good, run
 from hospital import USUAL, month_days, patients, table, write_hospital
-from pacshift.monitor.state import StateFolder
-from pacshift.rows.arrow.files import FileSource
+from pacshift.monitor.state import State
+from pacshift.rows.arrow.formats import FileSource
 
 pytestmark = pytest.mark.slow
 
@@ -76,18 +76,18 @@ def test_files_are_read_once_or_if_they_are_large_twice(
     """The first certificate is made from the rows whose sets are then counted."""
     monkeypatch.setattr("pacshift.rows.arrow.table.MAX_KEPT_BYTES", 1 << 26 if fits else 0)
     opened: list[str] = []
-    batches, write = FileSource.batches, StateFolder.write
+    batches, write = FileSource.batches, State.write
 
     def watched(source: FileSource, *layout: Any) -> Any:
         opened.append(source.files[0].name)
         return batches(source, *layout)
 
-    def written(state: StateFolder, saved: Any) -> None:
+    def written(state: State, folder: Path) -> None:
         opened.append("state")
-        write(state, saved)
+        write(state, folder)
 
     monkeypatch.setattr(FileSource, "batches", watched)
-    monkeypatch.setattr(StateFolder, "write", written)
+    monkeypatch.setattr(State, "write", written)
     found = monitored()
     again = [] if fits else ["03.parquet", "04.parquet"]
     counting = ["source.parquet", "03.parquet", "04.parquet"]
@@ -127,9 +127,9 @@ def test_files_rows_and_tallies_as_periods(folder: Path) -> None:
     assert by_file["periods"][0]["start"] is None
     by_rows = json.loads(good("monitor", "source.parquet", "visits", "--period", "2000", *plain).stdout)
     assert [period["rows"] for period in by_rows["periods"]] == [2000, 2000, 1000]
-    good("tally", "source.parquet", "--label", "diagnosis", "-o", "source.tally", "--no-soft")
+    good("tally", "source.parquet", "--label", "diagnosis", "-o", "source.tally", "--leave-out", "soft")
     for month in ("03", "04"):
-        good("tally", f"visits/{month}.parquet", "-o", f"{month}.tally", "--no-soft")
+        good("tally", f"visits/{month}.parquet", "-o", f"{month}.tally", "--leave-out", "soft")
     tallies = json.loads(good("monitor", "source.tally", "03.tally", "04.tally", "--json", "--force").stdout)
     assert [period["error"] for period in tallies["periods"]] == [period["error"] for period in by_file["periods"]]
     assert tallies["periods"][0]["empty"] is None

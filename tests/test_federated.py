@@ -13,8 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from commands import bad, good
-from pacshift import METHODS, Certificate, InputError, Tally, UninformativeWarning, calibrate
-from pacshift.tables import tally_table
+from pacshift import METHODS, Certificate, InputError, Tally, UninformativeWarning, calibrate, tally_table
 
 pytestmark = pytest.mark.slow
 
@@ -45,7 +44,7 @@ def sites(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def counted(path: Path, score: str = "probability") -> Tally:
-    return tally_table(path, label="label" if "source" in str(path) else None, score=score).tally
+    return tally_table(path, label="label" if "source" in str(path) else None, score=score)
 
 
 @pytest.mark.parametrize("method", sorted(set(METHODS) - {"PS-T"}))
@@ -87,7 +86,7 @@ def test_bins_stay_at_home_if_asked(sites: Path, tmp_path: Path) -> None:
     good("tally", sites / "source", "-l", "label", "-o", source)
     good("tally", sites / "target", "-o", target)
     with_bins = Tally.load(target)
-    good("tally", sites / "target", "-o", target, "--no-bins", "--force")
+    good("tally", sites / "target", "-o", target, "--leave-out", "bins", "--force")
     assert with_bins.bins is not None
     assert Tally.load(target) == replace(with_bins, bins=None)
     good("calibrate", source, target, "-e", 0.03, "-o", tmp_path / "one.json")
@@ -101,15 +100,14 @@ def test_bins_stay_at_home_if_asked(sites: Path, tmp_path: Path) -> None:
 def test_the_tally_command_refuses_what_it_cannot_count(sites: Path, tmp_path: Path) -> None:
     table, out = sites / "source" / "a.parquet", tmp_path / "a.tally"
     assert "3,000 labelled rows of 3 classes" in good("tally", table, "-l", "label", "-o", out).stdout
-    good("tally", table, "-l", "label", "-o", out, "--force", "--no-soft", "--exact")
+    good("tally", table, "-l", "label", "-o", out, "--force", "--leave-out", "soft")
     assert Tally.load(out).soft is None
-    assert not Tally.load(out).grid
     said = "No column 'age'. Name the label column: --label NAME"
     assert said in bad("tally", table, "-l", "age", "-o", tmp_path / "b.tally")
 
 
 def test_sites_that_disagree_on_the_classes_are_refused(sites: Path) -> None:
     one = counted(sites / "source" / "a.parquet")
-    other = tally_table(sites / "source" / "b.parquet", label="label", classes=["none", "mild", "severe"]).tally
+    other = tally_table(sites / "source" / "b.parquet", label="label", classes=["none", "mild", "severe"])
     with pytest.raises(InputError, match="tallies of different classes do not add"):
         Tally.sum([one, other])

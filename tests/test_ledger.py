@@ -34,17 +34,16 @@ from pacshift import (
 )
 from pacshift.assumption import bets, check, inequalities, words
 from pacshift.certification import certify, refusal, trust
+from pacshift.certification import label_sheet as sheets
 from pacshift.certification import labelled as few_labels
 from pacshift.certification.certify import one_candidate, two_candidates
-from pacshift.certification.label_sheet import plan
 from pacshift.certification.prevalence import prevalence as bound_shares
 from pacshift.certification.request import check_request
-from pacshift.methods import METHODS, PSLP, Solution, Task, class_wise, ps, ps_t, ps_w
+from pacshift.methods import METHODS, PSLP, Solution, Task, ps, ps_t, ps_w
 from pacshift.mix import prevalence, region, tails
 from pacshift.monitor.verdict import report_delta, source_delta
 from pacshift.paths import labelled, looks
-from pacshift.ps_lp import betting, bound_curve, equal_miss_rate, theorem
-from pacshift.ps_lp.prediction_powered import bound, thresholds
+from pacshift.ps_lp import betting, equal_miss_rate, prediction_powered, theorem
 
 DELTA = 0.05
 ROUNDING = 1e-9
@@ -206,9 +205,9 @@ class Ledger:
 
     def part(self, owner: Any, name: str, events: Events | None = None) -> None:
         """A step of the run, under whose name everything that is promised inside is written down."""
-        who = _name(owner, name)
 
         def around(call: Callable[[], Any], given: Given) -> Any:
+            who = f"{_name(owner, name)} {given['method'].name}"
             self.accounts.append(Account(who, given, events))
             try:
                 return call()
@@ -272,7 +271,8 @@ def n_families(own: Given, line: Line, n_events: float) -> float:
 def at_every_look(own: Given, line: Line, n_events: float) -> float:
     """What labels say of classes at one look is said at each of them; the test of PS-T counts its looks itself."""
     labelled = own["labelled"] if "labelled" in own else own["data"].labelled
-    return n_events if line.who == "PST.solve" else n_events * len(labelled.looks)
+    once = line.who == "PST.solve" or ("method" in own and own["method"].name != "PS-T")
+    return n_events if once else n_events * len(labelled.looks)
 
 
 def all_ranks(own: Given, line: Line, n_events: float) -> float:
@@ -307,7 +307,7 @@ def ledger(monkeypatch: pytest.MonkeyPatch) -> Ledger:
     made.spender(tails, "bernstein_upper", events=size("count", "total"))
     made.spender(inequalities, "chernoff_lower", level=log_level("exponent"), events=size("count", "total"))
     made.spender(
-        bound,
+        prediction_powered,
         "largest_ratio",
         level=lambda given: (1 + given["level"]) * float(np.exp(-given["level"])),  # Lemma 2 of many-classes.md
         events=lambda given: given["source"].size,
@@ -331,7 +331,7 @@ def ledger(monkeypatch: pytest.MonkeyPatch) -> Ledger:
     made.spender(ps_w, "worst_class_threshold")
     made.spender(equal_miss_rate, "upper_quantile", key="tail")
     made.spender(equal_miss_rate, "passes_by_moments", key="tail")
-    made.spender(bound.ErrorBound, "__init__", level=log_level("log_cost"), key=None)
+    made.spender(prediction_powered.ErrorBound, "__init__", level=log_level("log_cost"), key=None)
     made.spender(bets, "as_rows", level=log_level("hurdle"), events=lambda given: len(given["constant"]))
     made.spender(bets.Mixture, "__init__", level=log_level("hurdle"), exact=chance_of_wealth, key="mean wealth")
     _wrap_wealth(made, monkeypatch)
@@ -344,11 +344,10 @@ def ledger(monkeypatch: pytest.MonkeyPatch) -> Ledger:
         (few_labels, "mix_bounds"),
         (strata, "joint_bounds"),
         (equal_miss_rate, "equal_miss_ranks"),
-        (bound, "detected_shares"),
-        (thresholds, "largest_corrected", "rescaled_thresholds"),
+        (prediction_powered, "detected_shares", "largest_corrected", "rescaled_thresholds"),
         (theorem, "certify_many_classes"),
         (equal_miss_rate, "_equal_miss_ranks"),
-        (class_wise, "class_wise_solution", "capped"),
+        (ps, "class_wise_solution", "capped"),
     ]
     for owner, *names in plain:
         for name in names:
@@ -360,7 +359,7 @@ def ledger(monkeypatch: pytest.MonkeyPatch) -> Ledger:
     )
     made.promise(equal_miss_rate, "ranks_for_any_mix", total=all_options)
     made.promise(
-        thresholds,
+        prediction_powered,
         "corrected_thresholds",
         lambda given: sum(asdict(given["plan"].shares).values()) * given["plan"].delta,
     )
@@ -370,29 +369,23 @@ def ledger(monkeypatch: pytest.MonkeyPatch) -> Ledger:
     made.promise(refusal, "check_label_shift", lambda given: 0.1 * given["request"].delta)
     made.promise(trust, "largest_clean_error")
     made.promise(trust, "sensitivity", lambda given: given["request"].delta, total=at_one_share)
-    for method in METHODS.values():
-        if "solve" in vars(method):
-            made.promise(
-                method,
-                "solve",
-                lambda given: float(given["task"].delta),
-                events=n_families if method.name == "PS-T" else None,
-            )
+    for owner in {next(kind for kind in each.__mro__ if "solve" in vars(kind)) for each in METHODS.values()}:
+        families = n_families if owner is METHODS["PS-T"] else None
+        made.promise(owner, "solve", lambda given: float(given["task"].delta), events=families)
     _wrap_net(made)
-    made.part(certify, "_by_method")
-    made.part(certify, "_by_labels", at_every_look)
+    made.part(certify, "candidate", at_every_look)
     # Nothing is promised.
     silent: list[tuple[Any, ...]] = [
-        (thresholds, "correction_plan"),
+        (prediction_powered, "correction_plan"),
         (looks, "test_rows"),
-        (plan, "plan_sheet"),
+        (sheets, "plan_sheet"),
         (words, "noticeable", "largest_difference", "outside_known"),
         (bets.Mixture, "row"),  # of the mean wealth, which is counted
         (refusal, "with_ways_on"),
         (ps_t.PST, "_reasons"),
         (ps_t, "next_look"),
         (ps, "too_few"),
-        (bound_curve.CurveOnDemand, "__call__"),
+        (theorem.CurveOnDemand, "__call__"),
         (trust, "one_label_error"),  # at the levels of the net, which is counted
     ]
     for owner, *names in silent:
@@ -590,7 +583,7 @@ def test_a_certificate_spends_at_most_delta(name: str, ledger: Ledger) -> None:
     assert expected <= ledger.seen
     besides = ("check_label_shift", "points_below")  # the test, and sets with one label, at 0.1 delta each
     spent = {who: part for who, part in ledger.spent.items() if who not in besides}
-    by_labels = {who: amount for who, amount in spent.items() if who.startswith("_by_labels")}
+    by_labels = {who: amount for who, amount in spent.items() if who.startswith("candidate PS-T")}
     if "refu" in name:  # after a refusal PS-T has all of δ; under label shift the refusal was paid (few-labels.md)
         assert certificate.method == "PS-T"
         spent = by_labels
@@ -647,7 +640,7 @@ def test_reports_of_a_monitor_spend_at_most_delta(forever: bool, ledger: Ledger)
     lines = ledger.accounts[0].lines
     fresh, tests, bands = (
         np.array([line.amount for line in lines if line.who == who])
-        for who in ("_by_method > PSLP.solve", "check_label_shift", "class_miss")
+        for who in ("candidate PS-LP > PSLP.solve", "check_label_shift", "class_miss")
     )
     assert len(fresh) == len(tests) == len(bands) == 3
     assert (bands == bands[0]).all()  # one source, one band
@@ -676,6 +669,6 @@ def test_a_source_of_labels_pays_for_every_look_at_them(ledger: Ledger) -> None:
     monitor.update(data.target[1000:], "later")
     assert not ledger.overdrawn, "\n".join(ledger.overdrawn)
     spent = {line.who: line.amount for line in ledger.accounts[0].lines[before:]}
-    assert set(spent) == {"check_label_shift", "_by_method > PSLP.solve", "_by_method > class_miss", "class_miss"}
-    del spent["_by_method > class_miss"]  # another statement of the fresh certificate
+    del spent["candidate PS-LP > class_miss"]  # another statement of the fresh certificate
+    assert set(spent) == {"check_label_shift", "candidate PS-LP > PSLP.solve", "class_miss"}
     assert len(sheet.looks) * sum(spent.values()) <= DELTA * (1 + ROUNDING), spent

@@ -12,7 +12,7 @@ from hospital import NAMES, PANDEMIC, USUAL, patients, source_tally
 from pacshift import InputError, Interval, Monitor, Tally, calibrate
 from pacshift.arrays import FloatArray
 from pacshift.certification.request import Request
-from pacshift.monitor.verdict import Fresh, judge, report_delta, source_delta
+from pacshift.monitor.verdict import judge, report_delta, source_delta
 
 SOURCE = source_tally(20_000)
 
@@ -170,7 +170,7 @@ def test_a_limit_per_class_has_a_say_in_the_verdict() -> None:
     missed = Interval(np.array([0.0, 0.0, 0.25]), np.array([0.01, 0.01, 0.5]))  # the third class is rare
 
     def verdict(limit: float | None, in_use: Any = higher) -> str:
-        return judge(Fresh(certificate), in_use, missed, Request(0.1, 0.05, limit)).verdict
+        return judge(certificate, in_use, missed, Request(0.1, 0.05, limit)).verdict
 
     assert [verdict(limit) for limit in (None, 0.5, 0.4, 0.2)] == ["kept", "kept", "consistent", "broken"]
     assert verdict(0.4, certificate) == "kept"  # the fresh certificate keeps the limit, so lower thresholds do
@@ -206,7 +206,7 @@ def test_contradictions_count_as_broken() -> None:
     certificate = Monitor(SOURCE, epsilon=0.1, delta=0.05).update(month(USUAL, 1)).fresh
     assert certificate is not None
     rates = Interval(np.full(3, 0.4), np.full(3, 0.5))
-    assert judge(Fresh(certificate), certificate, rates, Request(0.1, 0.05)).verdict == "broken"
+    assert judge(certificate, certificate, rates, Request(0.1, 0.05)).verdict == "broken"
 
 
 def test_bad_input_is_named() -> None:

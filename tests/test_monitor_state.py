@@ -14,8 +14,8 @@ from hospital import NAMES, USUAL, patients, source_tally
 from pacshift import Certificate, InputError, Monitor, Tally
 from pacshift.files import writing
 from pacshift.files.codec import seal
-from pacshift.monitor.periods import Counted, CountedRows, Incoming
-from pacshift.monitor.state import StateFolder
+from pacshift.monitor.periods import CountedRows, Period
+from pacshift.monitor.state import State
 
 SOURCE = source_tally(4000)
 GOOD: dict[str, Any] = {"epsilon": 0.1, "delta": 0.05, "forever": True, "method": "PS-LW"}
@@ -32,11 +32,15 @@ def counts(scores: Any) -> Tally:
 def follow(monitor: Monitor, file: Path, parts: dict[str, Any], content: str = "") -> list[str]:
     """Deliver rows of periods in a file, whose bytes have nothing to do with them; what the monitor says."""
     file.write_text(content or str(file))
-    found = {name: Counted(counts(part)) for name, part in parts.items()}
+    found = {name: Period(name, None, None, counts(part)) for name, part in parts.items()}
     rows = CountedRows(found, sum(len(part) for part in parts.values()), lambda _certificate: {})
     said: list[str] = []
-    monitor.follow([Incoming(lambda _known: rows, file)], tell=said.append)
+    monitor.follow([file], lambda _file, _known: rows, tell=said.append)
     return said
+
+
+def nothing(_file: Any, _known: Any) -> CountedRows:
+    raise AssertionError
 
 
 def rows_of(monitor: Monitor) -> dict[str, int]:
@@ -118,13 +122,13 @@ def test_killed_at_any_moment_nothing_is_lost(tmp_path: Path, monkeypatch: pytes
 
 def test_an_update_writes_the_state_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     written: list[int] = []
-    write = StateFolder.write
+    write = State.write
 
-    def watched(folder: StateFolder, saved: Any) -> None:
-        written.append(saved.n_reports)
-        write(folder, saved)
+    def watched(state: State, folder: Path) -> None:
+        written.append(state.saved.n_reports)
+        write(state, folder)
 
-    monkeypatch.setattr(StateFolder, "write", watched)
+    monkeypatch.setattr(State, "write", watched)
     monitor = Monitor(SOURCE, **GOOD, state=tmp_path)
     monitor.update(rows(0), "May")
     monitor.update(rows(1), "June")
@@ -227,13 +231,13 @@ def test_rows_cut_into_other_periods_are_known_again(tmp_path: Path) -> None:
 
 def test_a_folder_is_read_as_it_was_begun(tmp_path: Path) -> None:
     monitor = Monitor(SOURCE, **GOOD, state=tmp_path)
-    monitor.follow([], reading={"period": "month", "key": None})
+    monitor.follow([], nothing, reading={"period": "month", "key": None})
     again = Monitor(SOURCE, **GOOD, state=tmp_path)
-    again.follow([], reading={"period": "month", "key": None})
+    again.follow([], nothing, reading={"period": "month", "key": None})
     with pytest.raises(InputError, match="was begun with period='month' and now there is period='week'"):
-        again.follow([], reading={"period": "week", "key": None})
+        again.follow([], nothing, reading={"period": "week", "key": None})
     with pytest.raises(InputError, match="was begun with no key= and now there is key='visit'"):
-        again.follow([], reading={"period": "month", "key": "visit"})
+        again.follow([], nothing, reading={"period": "month", "key": "visit"})
 
 
 def test_foreign_and_damaged_folders_are_refused(tmp_path: Path) -> None:
@@ -392,3 +396,27 @@ def test_a_period_is_counted_anew_and_pays_again(tmp_path: Path) -> None:
     assert monitor.update(rows(0), "April").rows == 600  # these rows no longer count in May
     with pytest.raises(InputError, match="no period 'March' to replace"):
         monitor.update(rows(3), "March", replace=True)
+
+
+def test_a_period_is_replaced_by_files_that_share_rows(tmp_path: Path) -> None:
+    """The second file is told apart by the keys of the first, as if both were new."""
+    parts = {"old": (0, 600), "first": (0, 400), "second": (300, 500)}
+    scores, monitor = rows(0), Monitor(SOURCE, **GOOD, state=tmp_path / "watch")
+
+    def count(file: Path, known: Any) -> CountedRows:
+        places = np.arange(*parts[file.name])
+        old = np.isin(places, known.keys.get("May", ()))
+        new = Period("May", None, None, counts(scores[places[~old]]), keys=places[~old].astype(np.uint64))
+        again = {"May": counts(scores[places[old]])} if old.any() else {}
+        return CountedRows({"May": new}, len(places), lambda _certificate: {}, n_known=int(old.sum()), again=again)
+
+    for name in parts:
+        (tmp_path / name).write_text(name)
+    monitor.follow([tmp_path / "old"], count)
+    said: list[str] = []
+    monitor.follow([tmp_path / "first", tmp_path / "second"], count, replace="May", tell=said.append)
+    assert rows_of(monitor) == {"May": 500}
+    assert [text.split(":")[0] for text in said] == [
+        str(tmp_path / "second"),
+        f"{tmp_path / 'old'} no longer counts in May",
+    ]

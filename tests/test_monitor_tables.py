@@ -13,7 +13,7 @@ from hospital import NAMES, USUAL, patients, table
 from pacshift import InputError, Tally, calibrate
 from pacshift.monitor.calendar import read_period
 from pacshift.monitor.periods import CountedRows
-from pacshift.monitor.tables import Calendar, Cut, RowRanges, WholeFile, count_periods
+from pacshift.monitor.tables import Cut, count_periods
 from pacshift.rows.arrow.table import read_rows
 from pacshift.tally.once import file_sha256
 
@@ -41,7 +41,7 @@ def expected(keys: Any) -> dict[str, Tally]:
 @pytest.mark.parametrize("batch", [64, 1 << 20])
 def test_months_hold_the_rows_of_the_month(file: Path, batch: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pacshift.rows.arrow.source.BATCH_VALUES", batch)
-    found = counted(file, Calendar("seen", "month"))
+    found = counted(file, Cut("month", "seen"))
     wanted = expected(TIMES.astype("M8[M]").astype(str))
     assert {name: part.target for name, part in found.periods.items()} == wanted
     assert (found.n_rows, found.n_dropped) == (N, 0)
@@ -50,9 +50,9 @@ def test_months_hold_the_rows_of_the_month(file: Path, batch: int, monkeypatch: 
 
 
 def test_days_and_weeks(file: Path) -> None:
-    days = counted(file, Calendar("seen", "day")).periods
+    days = counted(file, Cut("day", "seen")).periods
     assert {name: part.target for name, part in days.items()} == expected(TIMES.astype("M8[D]").astype(str))
-    weeks = counted(file, Calendar("seen", "week")).periods
+    weeks = counted(file, Cut("week", "seen")).periods
     first = next(iter(weeks.items()))
     assert first[0] == "2026-W05"
     assert (first[1].start, first[1].end) == ("2026-01-26", "2026-02-01")  # Monday to Sunday
@@ -62,7 +62,7 @@ def test_days_and_weeks(file: Path) -> None:
 def test_rows_in_the_order_of_the_file(tmp_path: Path) -> None:
     path = tmp_path / "rows.parquet"
     pa.parquet.write_table(table(SCORES), path)
-    found = counted(path, RowRanges(400, offset=700)).periods
+    found = counted(path, Cut(400, offset=700)).periods
     assert {name: part.target.n_target for name, part in found.items()} == {
         "rows 401 to 800": 100,
         "rows 801 to 1200": 400,
@@ -75,7 +75,7 @@ def test_a_file_is_a_period_and_its_sets_are_counted(file: Path) -> None:
     labels = np.array(NAMES)[LABELS]
     source = Tally.from_scores(SCORES, labels, classes=NAMES)
     in_use = calibrate(source, epsilon=0.1, delta=0.1, method="PS")
-    (part,) = counted(file, WholeFile("visits"), in_use=in_use).periods.values()
+    (part,) = counted(file, Cut(None, name="visits"), in_use=in_use).periods.values()
     sizes = in_use.sets(SCORES).sum(axis=1)
     assert part.set_sizes is not None
     assert part.set_sizes.tolist() == np.bincount(sizes, minlength=4).tolist()
@@ -105,8 +105,8 @@ def test_kinds_of_timestamps(column: Any, tmp_path: Path) -> None:
     made = table(SCORES[:3]).append_column("seen", column)
     pa.parquet.write_table(made, path)
     with pytest.raises(InputError, match=r"1 row\(s\) have no timestamp"):
-        counted(path, Calendar("seen", "month"))
-    found = counted(path, Calendar("seen", "month"), drop_invalid=True)
+        counted(path, Cut("month", "seen"))
+    found = counted(path, Cut("month", "seen"), drop_invalid=True)
     assert {name: part.target.n_target for name, part in found.periods.items()} == {"2026-03": 1, "2026-04": 1}
     assert found.n_dropped == 1
 
@@ -114,7 +114,7 @@ def test_kinds_of_timestamps(column: Any, tmp_path: Path) -> None:
 def test_csv(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     pa.csv.write_csv(table(SCORES, days=TIMES), path)
-    found = counted(path, Calendar("seen", "month")).periods
+    found = counted(path, Cut("month", "seen")).periods
     assert {name: part.target.n_target for name, part in found.items()} == {
         name: part.n_target for name, part in expected(TIMES.astype("M8[M]").astype(str)).items()
     }
@@ -128,9 +128,9 @@ def test_columns_that_are_no_timestamps(column: Any, message: str, tmp_path: Pat
     path = tmp_path / "t.parquet"
     pa.parquet.write_table(table(SCORES[:3]).append_column("seen", column), path)
     with pytest.raises(InputError, match=message):
-        counted(path, Calendar("seen", "month"))
+        counted(path, Cut("month", "seen"))
     with pytest.raises(InputError, match="no column 'when'"):
-        counted(path, Calendar("when", "month"))
+        counted(path, Cut("month", "when"))
 
 
 def test_an_unknown_time_zone_is_named(tmp_path: Path) -> None:
@@ -138,7 +138,7 @@ def test_an_unknown_time_zone_is_named(tmp_path: Path) -> None:
     times = pa.array(TIMES[:3]).cast(pa.timestamp("s", "Mars/Olympus"))
     pa.parquet.write_table(table(SCORES[:3]).append_column("seen", times), path)
     with pytest.raises(InputError, match=r"time zone 'Mars/Olympus', which this machine does not know"):
-        counted(path, Calendar("seen", "month"))
+        counted(path, Cut("month", "seen"))
 
 
 @pytest.mark.parametrize("last", ["9999-12-31", "1900-01-01", "0001-01-01"])
@@ -147,34 +147,34 @@ def test_sentinels_are_no_times(last: str, tmp_path: Path) -> None:
     times = pa.array(["2026-03-31", "2026-04-01", last])
     pa.parquet.write_table(table(SCORES[:3]).append_column("seen", times), path)
     with pytest.raises(InputError, match=r"1 row\(s\) have no timestamp .* outside the years 1901 to 2199"):
-        counted(path, Calendar("seen", "day"))
+        counted(path, Cut("day", "seen"))
 
 
 def test_rows_are_known_by_their_keys(tmp_path: Path) -> None:
     path = tmp_path / "t.parquet"
     keys = np.r_[np.arange(600), np.arange(300)]  # the last 300 rows repeat the first ones
     pa.parquet.write_table(table(SCORES, days=TIMES).append_column("visit", pa.array(keys)), path)
-    found = counted(path, WholeFile("a"), key="visit")
+    found = counted(path, Cut(None, name="a"), key="visit")
     assert found.periods["a"].target == Tally.from_target(SCORES[:600], classes=NAMES, soft=False)
     assert (found.n_rows, found.n_known, found.n_dropped) == (900, 300, 0)
     hashes = found.periods["a"].keys
     assert hashes is not None
     more = tmp_path / "t.csv"
     pa.csv.write_csv(table(SCORES).append_column("visit", pa.array(np.arange(900))), more)
-    later = counted(more, WholeFile("b"), key="visit", known_keys={"a": hashes})
+    later = counted(more, Cut(None, name="b"), key="visit", known_keys={"a": hashes})
     assert later.periods["b"].target.n_target == 300  # 7 in Parquet and 7 in CSV are one key
     assert later.n_known == 600
     nobody = pa.array([None, 1, 2])
     pa.parquet.write_table(table(SCORES[:3]).append_column("visit", nobody), path)
     with pytest.raises(InputError, match=r"1 row\(s\) have no key in column 'visit'"):
-        counted(path, WholeFile("a"), key="visit")
-    dropped = counted(path, WholeFile("a"), key="visit", drop_invalid=True)
+        counted(path, Cut(None, name="a"), key="visit")
+    dropped = counted(path, Cut(None, name="a"), key="visit", drop_invalid=True)
     assert (dropped.periods["a"].target.n_target, dropped.n_dropped) == (2, 1)
     with pytest.raises(InputError, match="no column 'nurse' with keys"):
-        counted(path, WholeFile("a"), key="nurse")
+        counted(path, Cut(None, name="a"), key="nurse")
     pa.parquet.write_table(table(SCORES[:3]).append_column("visit", pa.array([[1], [2], [3]])), path)
     with pytest.raises(InputError, match="cannot be a key"):
-        counted(path, WholeFile("a"), key="visit")
+        counted(path, Cut(None, name="a"), key="visit")
 
 
 def test_periods_on_the_command_line() -> None:
@@ -187,9 +187,9 @@ def test_periods_on_the_command_line() -> None:
 
 def test_leap_years_and_the_turn_of_the_year() -> None:
     day = int(np.datetime64("2028-02-01", "D").astype(int))
-    assert Calendar("seen", "month").describe(day)[2] == "2028-02-29"
-    assert Calendar("seen", "month").describe(int(np.datetime64("2026-12-01", "D").astype(int)))[2] == "2026-12-31"
-    assert Calendar("seen", "week").describe(int(np.datetime64("2026-12-28", "D").astype(int)))[0] == "2026-W53"
+    assert Cut("month", "seen").describe(day)[2] == "2028-02-29"
+    assert Cut("month", "seen").describe(int(np.datetime64("2026-12-01", "D").astype(int)))[2] == "2026-12-31"
+    assert Cut("week", "seen").describe(int(np.datetime64("2026-12-28", "D").astype(int)))[0] == "2026-W53"
 
 
 def test_the_hash_of_a_file(tmp_path: Path) -> None:

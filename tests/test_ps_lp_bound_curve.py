@@ -13,13 +13,13 @@ from pacshift import PSLP, AssumptionError, Certificate, Tally, calibrate
 from pacshift.bounds import BoundCurve
 from pacshift.methods import Task
 from pacshift.mix.region import prevalence_region
-from pacshift.ps_lp.bound_curve import CurveOnDemand
 from pacshift.ps_lp.theorem import (
     EQUAL_MISS_RATE,
     FEW_ROWS,
     MANY_ROWS,
     ONE_THRESHOLD,
     TUNED,
+    CurveOnDemand,
     certified_thresholds,
     plan_for,
     shares_for,
@@ -83,7 +83,7 @@ def test_above_50_classes_it_runs_along_the_family_that_was_certified_or_there_i
     chosen = fifty_one.misses(found.thresholds) + 1  # ranks
     asked: list[tuple[float, float]] = []
     monkeypatch.setattr(
-        "pacshift.ps_lp.bound_curve.error_bound",
+        "pacshift.ps_lp.theorem.error_bound",
         lambda _mixes, _box, counts, ranks, *, delta: asked.append((delta, float(np.ptp(ranks / counts)))) or 0.5,  # type: ignore[func-returns-value]
     )
     assert isinstance(found.curve, CurveOnDemand)

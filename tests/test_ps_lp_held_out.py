@@ -12,8 +12,7 @@ import pacshift.paths.sample as sampling
 from pacshift import Population, Tally
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.paths.sample import RowSample, own_order, places_below, row_numbers
-from pacshift.ps_lp.curves import HeldOutRows
-from pacshift.ps_lp.tuned import HELD_OUT_SHARE, held_out_rows, hold_out
+from pacshift.ps_lp.tuned import HELD_OUT_SHARE, HeldOutRows, held_out_rows, hold_out
 from pacshift.tally.grid import to_grid
 from strategies import seeds
 

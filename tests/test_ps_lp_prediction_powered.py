@@ -13,18 +13,19 @@ from scipy.stats import binom
 from pacshift import Tally
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.bounds import binomial_lower, binomial_upper
-from pacshift.ps_lp.prediction_powered.bound import (
+from pacshift.ps_lp.prediction_powered import (
     OWN_WEIGHT,
     ErrorBound,
     Evidence,
     Option,
+    _Smooth,
+    best_tilt,
     critical_level,
     detector_counts,
     excess,
     largest_ratio,
     sign_cost,
 )
-from pacshift.ps_lp.prediction_powered.thresholds import _Smooth, best_tilt
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -220,7 +221,8 @@ def test_the_parts_of_the_bound_that_are_seldom_felt() -> None:
     scaled = stake * spread / rows
     assert bound.constant * stake == pytest.approx(bound.log_cost + rows * (-np.log(1 - scaled) - scaled))
     assert bound.largest_value == pytest.approx(1 - bound.epsilon + 1.7 * spread)
-    never_missed = replace(bound, evidence=replace(bound.evidence, in_every_set=np.ones(len(mix), bool)))
+    everywhere = replace(bound.evidence, in_every_set=np.ones(len(mix), bool))
+    never_missed = ErrorBound(everywhere, bound.option, bound.epsilon, bound.log_cost)
     correction = np.array([0.3, -0.2, 0.1])
     assert never_missed.coefficients(correction, np.zeros(3)) == pytest.approx([0.2, 0.2, 0.2])
 

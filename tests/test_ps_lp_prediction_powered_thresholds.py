@@ -12,19 +12,17 @@ from pacshift import PSLP, AssumptionError, Interval, Population, Tally
 from pacshift.arrays import IntArray
 from pacshift.methods import Task
 from pacshift.progress import Steps
+from pacshift.ps_lp import prediction_powered as options
 from pacshift.ps_lp.equal_miss_rate import ranks_for_any_mix, thresholds_at_ranks
-from pacshift.ps_lp.prediction_powered import thresholds as options
-from pacshift.ps_lp.prediction_powered.bound import (
-    ErrorBound,
-    Evidence,
-    detected_shares,
-)
-from pacshift.ps_lp.prediction_powered.thresholds import (
+from pacshift.ps_lp.prediction_powered import (
     CorrectionPlan,
     CorrectionShares,
+    ErrorBound,
+    Evidence,
     best_tilt,
     corrected_thresholds,
     correction_plan,
+    detected_shares,
     options_for,
     sparse_classes,
 )
@@ -102,10 +100,9 @@ def test_errors_above_epsilon_are_rare_and_sets_are_smaller_than_for_any_mix(
         tally = draw(world, 150, 4000, seed)
         plan = correction_plan(tally.class_counts, tally.n_target, epsilon=0.1, delta=delta, shares=SHARES)
         assert plan is not None
-        found = corrected_thresholds(tally, plan, anything, steps=Steps())
-        kinds = (found.one_threshold, found.rescaled)
-        failures += any(world.error(each, world.target_mix) > 0.1 for each in kinds)
-        sizes.append(world.size(found.rescaled))
+        one, rescaled, _ = corrected_thresholds(tally, plan, anything, steps=Steps())
+        failures += any(world.error(each, world.target_mix) > 0.1 for each in (one, rescaled))
+        sizes.append(world.size(rescaled))
         ranks = ranks_for_any_mix(tally.class_counts, epsilon=0.1, delta=delta)
         any_mix.append(world.size(thresholds_at_ranks(tally, ranks)))
     assert binomtest(failures, runs, delta, alternative="greater").pvalue > 1e-3
@@ -126,12 +123,11 @@ def test_a_long_tail_keeps_the_promise_with_either_choice_of_classes_in_every_se
         tally = tally + Tally.from_target(world.population.draw(world.target_mix, 6000, rng)[0])
         plan = correction_plan(counts, 6000, epsilon=0.1, delta=delta, shares=SHARES)
         assert plan is not None
-        found = corrected_thresholds(tally, plan, np.ones(24), steps=Steps())
-        kinds = (found.one_threshold, found.rescaled)
-        failures += any(world.error(each, world.target_mix) > 0.1 for each in kinds)
+        one, rescaled, _ = corrected_thresholds(tally, plan, np.ones(24), steps=Steps())
+        failures += any(world.error(each, world.target_mix) > 0.1 for each in (one, rescaled))
         assert (plan.sparse.sum(), plan.sparsest.sum()) == (3, 1)
-        assert (found.rescaled == -np.inf).sum() in (1, 3)  # something passes with one choice or the other
-        sizes.append(world.size(found.rescaled))
+        assert (rescaled == -np.inf).sum() in (1, 3)  # something passes with one choice or the other
+        sizes.append(world.size(rescaled))
     assert binomtest(failures, runs, delta, alternative="greater").pvalue > 1e-3
     best = world.size(np.full(24, world.population.best_threshold(0.1, world.target_mix)))
     assert np.mean(sizes) < 1.5 * best + 3  # labels of classes in every set
@@ -143,15 +139,15 @@ def test_known_bounds_sharpen_the_bound_and_keep_its_promise(monkeypatch: pytest
     world, delta, runs, failures, sizes = many_world(24, seed=5), 0.2, 6, 0, []
     known = Interval(0.95 * world.target_mix, 1.05 * world.target_mix)
     for seed in range(runs):
-        found = certify_many_classes(draw(world, 60, 4000, seed), epsilon=0.1, delta=delta, known=known)
-        failures += any(world.error(each, world.target_mix) > 0.1 for each in found.certified.values())
-        sizes.append(world.size(found.certified["rescaled"]))
-        assert found.prevalence is not None
-        assert found.prevalence.contains(world.target_mix).all()
+        found, shares = certify_many_classes(draw(world, 60, 4000, seed), epsilon=0.1, delta=delta, known=known)
+        failures += any(world.error(each, world.target_mix) > 0.1 for each in found.values())
+        sizes.append(world.size(found["rescaled"]))
+        assert shares is not None
+        assert shares.contains(world.target_mix).all()
     assert binomtest(failures, runs, delta, alternative="greater").pvalue > 1e-3
-    plain = certify_many_classes(draw(world, 60, 4000, 0), epsilon=0.1, delta=delta)
-    assert sizes[0] < 0.95 * world.size(plain.certified["rescaled"])
-    assert np.mean(sizes) < 0.95 * world.size(plain.certified["rescaled"])
+    plain, _ = certify_many_classes(draw(world, 60, 4000, 0), epsilon=0.1, delta=delta)
+    assert sizes[0] < 0.95 * world.size(plain["rescaled"])
+    assert np.mean(sizes) < 0.95 * world.size(plain["rescaled"])
 
 
 def test_shares_that_are_known_exactly_are_not_refuted_by_rounding(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,8 +156,8 @@ def test_shares_that_are_known_exactly_are_not_refuted_by_rounding(monkeypatch: 
     tally = draw(world, 60, 4000, 1)
     for nudge in (0.0, 1e-12):
         known = Interval(world.target_mix, world.target_mix * (1 - nudge))
-        found = certify_many_classes(tally, epsilon=0.1, delta=0.2, known=known)
-        assert world.error(found.certified["rescaled"], world.target_mix) <= 0.1
+        found, _ = certify_many_classes(tally, epsilon=0.1, delta=0.2, known=known)
+        assert world.error(found["rescaled"], world.target_mix) <= 0.1
 
 
 @pytest.mark.slow
@@ -178,7 +174,7 @@ def test_the_same_counts_give_the_same_thresholds_and_rows_may_come_in_any_order
         Tally.from_scores(source, labels) + Tally.from_target(target),
         Tally.from_scores(source[order], np.asarray(labels)[order]) + Tally.from_target(target[::-1]),
     )
-    one, other = (certify_many_classes(tally, epsilon=0.1, delta=0.05).certified for tally in tallies)
+    one, other = (certify_many_classes(tally, epsilon=0.1, delta=0.05)[0] for tally in tallies)
     assert all(np.array_equal(one[kind], other[kind]) for kind in one)
     assert np.isfinite(one["rescaled"]).all()
 
@@ -190,9 +186,9 @@ def test_classes_with_few_rows_are_in_every_set_and_others_are_not(monkeypatch: 
     rows = np.repeat(np.arange(30) * 300, counts) + np.concatenate([np.arange(count) for count in counts])
     tally = Tally.from_scores(population.scores[rows], population.index[rows])
     tally = tally + Tally.from_target(population.draw(np.full(30, 1 / 30), 9000, rng=2)[0])
-    found = certify_many_classes(tally, epsilon=0.1, delta=0.05)
+    found, _ = certify_many_classes(tally, epsilon=0.1, delta=0.05)
     assert sparse_classes(tally.class_counts, delta=0.15 * 0.05)[:4].tolist() == [True, True, True, False]
-    assert (found.certified["one threshold"] > -np.inf).tolist() == (counts > 6).tolist()
+    assert (found["one threshold"] > -np.inf).tolist() == (counts > 6).tolist()
 
 
 def test_a_target_whose_scores_no_mix_explains_is_refused() -> None:

@@ -22,9 +22,19 @@ from pacshift.arrays import FloatArray, IntArray
 from pacshift.bounds import Interval
 from pacshift.mix.region import prevalence_region
 from pacshift.paths.sample import RowSample
-from pacshift.ps_lp.curves import MIN_HELD_OUT, HeldOutRows, enough_rows
 from pacshift.ps_lp.theorem import MANY_ROWS, TUNED, certified_thresholds, plan_for
-from pacshift.ps_lp.tuned import PATH_STEPS, HeldOut, Tuning, held_out_rows, hold_out, tune, tuned_path
+from pacshift.ps_lp.tuned import (
+    MIN_HELD_OUT,
+    PATH_STEPS,
+    HeldOut,
+    HeldOutRows,
+    Tuning,
+    enough_rows,
+    held_out_rows,
+    hold_out,
+    tune,
+    tuned_path,
+)
 from paper.experiments.datasets import load_dataset
 from paper.experiments.panels import PANELS
 from strategies import labelled, seeds

@@ -17,9 +17,8 @@ from pacshift.arrays import FloatArray, IntArray
 from pacshift.bounds import Interval
 from pacshift.mix.region import prevalence_region
 from pacshift.paths.sample import RowSample
-from pacshift.ps_lp.curves import HeldOutRows
 from pacshift.ps_lp.theorem import MANY_ROWS, TUNED, certified_thresholds, plan_for
-from pacshift.ps_lp.tuned import HeldOut, tune
+from pacshift.ps_lp.tuned import HeldOut, HeldOutRows, tune
 
 N_CLASSES, ROWS_PER_CLASS, N_TARGET = 20, 600, 4000
 EPSILON, DELTA = 0.1, 0.05

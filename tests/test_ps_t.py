@@ -14,7 +14,7 @@ from scipy.stats import binom
 from pacshift import InputError, Tally, UninformativeWarning, calibrate, label_sheet
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.bounds import binomial_cut
-from pacshift.certification.counted import count_rows
+from pacshift.certification.counted import count
 from pacshift.certification.labelled import split_at_random
 from pacshift.certification.request import check_request
 from pacshift.methods import METHODS, PST, Task
@@ -33,7 +33,6 @@ from pacshift.paths.labelled import (
 from pacshift.paths.path import ThresholdPath, fit_isotonic, last_passing
 from pacshift.paths.posterior import Posterior, fit_posterior, log_evidence, moved
 from pacshift.rows.memory import pair
-from pacshift.scores.check import ScoreMatrix
 from pacshift.scores.transforms import resolve_transform, softmax
 
 PROBABILITY = resolve_transform("probability")
@@ -91,9 +90,7 @@ def labelled_rows(n_labels: int, seed: int) -> LabelledTarget:
     rows, plan = (rng.integers(len(TRUTH), size=n) for n in (n_labels, 1000))
     to_plan = RowsToPlan.of(SOURCE, SOURCE_LABELS, TARGET[plan])
     request = check_request(epsilon=0.1, delta=0.1)
-    return split_at_random(
-        ScoreMatrix(TARGET[rows], (0, 1, 2)), TRUTH[rows], request, to_plan, PROBABILITY, SOURCE_TALLY
-    )
+    return split_at_random(TARGET[rows], TRUTH[rows], request, to_plan, PROBABILITY, SOURCE_TALLY)
 
 
 @pytest.mark.montecarlo
@@ -222,7 +219,7 @@ def test_rows_of_the_test_have_no_part_in_planning() -> None:
         if change:
             changed[places] = np.roll(changed[places], 1, axis=1)
         rows = pair(SOURCE, SOURCE_LABELS, changed, target_labels=labels)
-        found = count_rows(*rows, METHODS["PS-T"](), request, PROBABILITY).labelled
+        found = count(*rows, METHODS["PS-T"](), request, PROBABILITY).labelled
         assert found is not None
         assert found.planning is not None
         planned.append(found.planning.target)

@@ -13,8 +13,8 @@ from certificates import HOSTILE, draw
 from hospital import PANDEMIC, USUAL, patients, source_tally
 from pacshift import Interval, Monitor, Tally, calibrate
 from pacshift.certification.request import Request
-from pacshift.monitor.verdict import Fresh, judge, missed_in_words
-from pacshift.plots import readable
+from pacshift.monitor.verdict import judge, missed_in_words
+from pacshift.plots.axes import readable
 from pacshift.report import render_history, write_history_page
 from pacshift.report.history import error_over_time, size_over_time
 from test_report_browser import PHONE, _note_dialog
@@ -130,7 +130,7 @@ def test_an_interval_is_rounded_the_same_everywhere() -> None:
     assert f'data-column="they miss">{shown}</td>' in render_history(monitor)
     wide = replace(report.fresh, thresholds=report.fresh.thresholds + 0.01)  # type: ignore[type-var,union-attr]
     neither = judge(
-        Fresh(report.fresh), wide, Interval(np.full(3, 0.0737153), np.full(3, 0.1152778)), Request(0.1, 0.05)
+        report.fresh or "", wide, Interval(np.full(3, 0.0737153), np.full(3, 0.1152778)), Request(0.1, 0.05)
     )
     assert "miss 7.37 to 11.6 % of this period: neither kept nor broken" in neither.text
 

@@ -8,8 +8,7 @@ import pytest
 
 from certificates import HOSTILE, certify, every_shape
 from pacshift import Certificate, Tally, evaluate
-from pacshift.words.notebook import ABOVE
-from pacshift.words.statements import MAX_NOTES, statements
+from pacshift.words.statements import ABOVE, MAX_NOTES, statements
 
 CERTIFICATES = every_shape()
 MAX_EXPLAIN_LINES = 40

@@ -32,7 +32,7 @@ from pacshift.arrays import FloatArray, IntArray
 from pacshift.certificate.file import to_document
 from pacshift.cli import app
 from pacshift.errors import InputError
-from pacshift.rows.arrow.files import FileSource
+from pacshift.rows.arrow.files import open_source
 from soak.outcome import Outcome, environment
 
 NAMES = ("ant", "bee", "cow")
@@ -255,7 +255,7 @@ def run_case(kind: str, samples: dict[str, bytes], number: int, folder: Path) ->
     found = judge(result, folder)
     if kind in ("parquet", "feather", "csv"):
         with suppress(InputError):
-            FileSource([bad]).count_rows()  # what a progress bar asks
+            open_source(bad, label=None).count_rows()  # what a progress bar asks
     if found == "answered":
         expected = folder / f"expected-{flavour}-{words[0]}.{kind}.json"
         found = "same" if expected.read_text() == answer(bad, folder) else "other"

@@ -193,28 +193,25 @@ def choose_stakes(
     return np.asarray(np.take_along_axis(tried.stake, gain.argmax(axis=0)[None], axis=0)[0])
 
 
-@dataclass(frozen=True, eq=False)
-class Bets:
-    """Bets on several folds, along the first axis, whose log-wealth adds up (Lemma 4)."""
+def stacked(folds: Sequence[FoldBets]) -> FoldBets:
+    """The bets on one fold after another, along a first axis."""
+    columns = {}
+    for name in (field.name for field in fields(FoldBets)):
+        axis = 1 if name.endswith("moments") else 0
+        columns[name] = np.stack([getattr(fold, name) for fold in folds], axis=axis)
+    return FoldBets(**columns)
 
-    folds: FoldBets
-    contamination: float
 
-    @classmethod
-    def of(cls, folds: Sequence[FoldBets], contamination: float) -> "Bets":
-        """The bets of one fold after another."""
-        axes = {"source_moments": 1, "target_moments": 1}
-        names = [field.name for field in fields(FoldBets)]
-        columns = {
-            name: np.stack([getattr(fold, name) for fold in folds], axis=axes.get(name, 0)) for name in names
-        }
-        return cls(FoldBets(**columns), contamination)
+def wealth_lines(
+    folds: FoldBets, low: FloatArray, top: FloatArray, contamination: float
+) -> tuple[FloatArray, FloatArray]:
+    """Constants (N,) and slopes (N, K) of each bet: log-wealth >= constant - slope·t for low <= t <= top.
 
-    def lines(self, low: FloatArray, top: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Constants (N,) and slopes (N, K): log-wealth >= constant - slope·t for low <= t <= top, of each bet."""
-        intercept, slope = self.folds.lines(low, top, self.contamination)
-        constant = (self.folds.constant(self.contamination) - intercept.sum(axis=-1)).sum(axis=0)
-        return constant.ravel(), slope.sum(axis=0).reshape(-1, slope.shape[-1])
+    The log-wealth of several folds, along the first axis, adds up (Lemma 4).
+    """
+    intercept, slope = folds.lines(low, top, contamination)
+    constant = (folds.constant(contamination) - intercept.sum(axis=-1)).sum(axis=0)
+    return constant.ravel(), slope.sum(axis=0).reshape(-1, slope.shape[-1])
 
 
 def as_rows(constant: FloatArray, slope: FloatArray, hurdle: float) -> tuple[FloatArray, FloatArray]:
@@ -259,29 +256,25 @@ class Mixture:
         return np.asarray(self.constant - self.slope @ mix - np.log(len(self.constant)))
 
 
-@dataclass(frozen=True, eq=False)
-class CuttingPlanes:
-    """The mixture's ``rows t <= limits`` that were needed, and whether no mix keeps them and the others."""
-
-    rows: FloatArray
-    limits: FloatArray
-    refuted: bool
-
-
-def cutting_planes(rows: FloatArray, limits: FloatArray, mixture: Mixture | None) -> CuttingPlanes:
+def cutting_planes(
+    rows: FloatArray, limits: FloatArray, mixture: Mixture | None
+) -> tuple[FloatArray, FloatArray, bool]:
     """Add rows of the mixture until some mix keeps everything, or none keeps ``rows t <= limits`` and the cuts.
 
-    All of them hold on the event of Lemma 4: the solution of each program chooses the next one.
+    All of them hold on the event of Lemma 4: the solution of each program chooses the next one. Given back are
+    rows and limits with the cuts that were needed, and whether no mix keeps them.
     """
     program = ViolationProgram(rows, limits)
-    cuts, ends = np.empty((0, rows.shape[1])), np.empty(0)
     if mixture is None:
-        return CuttingPlanes(cuts, ends, program.solve()[0] > ROUNDING)
-    mix, refuted = mixture.start, False
-    while len(cuts) < MAX_CUTS and not refuted and (not len(cuts) or mixture.log_wealth(mix) > mixture.hurdle):
-        row, end = mixture.row(mix)
-        program.add(row, end)
-        cuts, ends = np.vstack([cuts, row]), np.append(ends, end)
+        return rows, limits, program.solve()[0] > ROUNDING
+    mix = mixture.start
+    for _ in range(MAX_CUTS):
+        row, limit = mixture.row(mix)
+        program.add(row, limit)
+        rows, limits = np.vstack([rows, row]), np.append(limits, limit)
         violation, _, mix = program.solve()
-        refuted = violation > ROUNDING
-    return CuttingPlanes(cuts, ends, refuted)
+        if violation > ROUNDING:
+            return rows, limits, True
+        if mixture.log_wealth(mix) <= mixture.hurdle:
+            break
+    return rows, limits, False

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import scipy  # its parts load when first used
 
-from pacshift.arrays import FloatArray, IntArray
+from pacshift.arrays import FloatArray, IntArray, Label
 from pacshift.tally import Tally
 from pacshift.tally.cells import N_CONFIDENCE, Cells, least_top
 from pacshift.tally.coins import coins
@@ -44,7 +44,7 @@ class CellCounts:
 
     ``predicted`` and ``confidence`` say which cells these are; ``source`` is sparse where classes are many.
     ``top_edges`` are the top scores at which bins begin, where these are not bins of confidence; empty where there
-    is one bin.
+    is one bin. ``classes`` are the names of predicted classes, for words.
     """
 
     source: Any
@@ -52,6 +52,7 @@ class CellCounts:
     predicted: IntArray
     confidence: IntArray
     top_edges: tuple[float, ...] | None = None
+    classes: tuple[Label, ...] = ()
 
     @cached_property
     def class_counts(self) -> FloatArray:
@@ -93,23 +94,22 @@ def count_cells(tally: Tally) -> CellCounts:
     """
     source, target, n_bins = tally.source_cells, tally.target_cells, N_CONFIDENCE
     top_edges: tuple[float, ...] | None = None
+    bins = [source.bin, target.bin]
     if source.bins == target.bins == "top scores":
         edges, source = choose_bins(source)
-        source_bin, target_bin = (np.searchsorted(edges, side.bin, side="right") for side in (source, target))
+        bins = [np.searchsorted(edges, side.bin, side="right") for side in (source, target)]
         top_edges = tuple(least_top(edges).tolist())
-    elif source.bins == target.bins == "confidence":
-        source_bin, target_bin = source.bin, target.bin
-    else:
+    elif not source.bins == target.bins == "confidence":
         source, target, top_edges = source.without_bins(), target.without_bins(), ()
-        source_bin, target_bin = source.bin, target.bin
+        bins = [source.bin, target.bin]
     if top_edges == ():
         n_bins = 1
     cell = np.arange(tally.n_classes * n_bins)
-    places = source.predicted * n_bins + source_bin, source.labels
+    places = source.predicted * n_bins + bins[0], source.labels
     counts = scipy.sparse.csc_matrix((source.counts.astype(float), places), (len(cell), tally.n_classes))
     target_counts = np.zeros(len(cell))
-    np.add.at(target_counts, target.predicted * n_bins + target_bin, target.counts)
-    return CellCounts(dense_if_few(counts), target_counts, cell // n_bins, cell % n_bins, top_edges)
+    np.add.at(target_counts, target.predicted * n_bins + bins[1], target.counts)
+    return CellCounts(dense_if_few(counts), target_counts, cell // n_bins, cell % n_bins, top_edges, tally.classes)
 
 
 def choose_bins(source: Cells) -> tuple[IntArray, Cells]:
@@ -171,9 +171,8 @@ def split(counts: CellCounts) -> list[CellCounts]:
 
 def joined(folds: list[CellCounts]) -> CellCounts:
     """All rows of several folds."""
-    first = folds[0]
     source, target = sum(fold.source for fold in folds[1:]), sum(fold.target for fold in folds[1:])
-    return CellCounts(first.source + source, first.target + target, first.predicted, first.confidence)
+    return replace(folds[0], source=folds[0].source + source, target=folds[0].target + target)
 
 
 def dense_if_few(counts: Any) -> Any:

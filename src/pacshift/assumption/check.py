@@ -7,8 +7,7 @@ import numpy as np
 from pacshift.arrays import FloatArray
 from pacshift.assumption.cells import FEW_CLASSES, count_cells
 from pacshift.assumption.directions import best_fit
-from pacshift.assumption.few_classes import FewClasses
-from pacshift.assumption.many_classes import ManyClasses
+from pacshift.assumption.inequalities import few_classes, many_classes
 from pacshift.assumption.words import (
     chance,
     largest_difference,
@@ -153,26 +152,26 @@ def check_assumption(
     if not (tally.n_source and tally.n_target):
         raise InputError("label shift can be tested only with source and target rows; one of them is empty.")
     counts = count_cells(tally)
-    kind = FewClasses if counts.n_classes <= FEW_CLASSES else ManyClasses
-    placed = kind.place(counts, level=level, contamination=contamination)
-    rows, fit = placed.rows(known), best_fit(counts)
+    place = few_classes if counts.n_classes <= FEW_CLASSES else many_classes
+    rows_within = place(counts, level=level, contamination=contamination)
+    rows, (mix, variance) = rows_within(known), best_fit(counts)
     if not rows.refuted:
         finding = nothing_found(counts)
-    elif known is not None and not (free := placed.rows()).refuted:
+    elif known is not None and not (free := rows_within(None)).refuted:
         finding = outside_known(tally.classes, free, known, known_from)
     else:
-        some = [left for left in (rows.only_box, rows.without_differences) if not left.refuted]
-        finding = largest_difference(counts, tally.classes, fit.mix, [None, *some], level=level)
-    groups = shown_groups(counts, tally.classes, fit.mix)
-    explained, width = groups.rates @ fit.mix, chance(counts, groups, fit.mix, level=level)
+        some = [left for left in rows.looser if not left.refuted]
+        finding = largest_difference(counts, mix, [None, *some], level=level)
+    groups = shown_groups(counts, mix)
+    explained, width = groups.rates @ mix, chance(counts, groups, mix, level=level)
     return Assumption(
         level=level,
         refuted=rows.refuted,
-        mix=fit.mix,
+        mix=mix,
         groups=groups.names,
         observed=groups.observed,
         explained=explained,
         allowed=Interval(np.maximum(explained - width, 0.0), np.minimum(explained + width, 1.0)),
         finding=finding,
-        noticeable=noticeable(counts, tally.classes, fit, level=level, contamination=contamination),
+        noticeable=noticeable(counts, mix, variance, level=level, contamination=contamination),
     )

@@ -5,17 +5,22 @@ and sets of cells can hold. Bets compare means by their variance. Where a set ho
 and 0.01 % of the target, bounds of both shares say more.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import log
+from typing import TypeAlias
 
 import numpy as np
 import scipy  # its parts load when first used
 
 from pacshift.arrays import FloatArray
-from pacshift.assumption.bets import CuttingPlanes, Mixture, cutting_planes
-from pacshift.assumption.cells import FEW_CLASSES, CellCounts
+from pacshift.assumption.bets import Mixture, as_rows, cutting_planes, wealth_lines
+from pacshift.assumption.cells import FEW_CLASSES, CellCounts, even_folds, joined, split
+from pacshift.assumption.directions import MANY_STAKES, Stages, difference_bets, many_bets, share_bets
 from pacshift.bounds import ROUNDING, Interval, binomial_lower, binomial_upper, clean_shares
 from pacshift.mix.programs import MixProgram, largest_means
+from pacshift.mix.region import quick_box
 from pacshift.tally.cells import N_CONFIDENCE
 
 MAX_BOX_CLASSES = 30
@@ -137,15 +142,10 @@ def box_sets(counts: CellCounts) -> FloatArray:
     return np.vstack([ranges, predicted, 1 - predicted, both])
 
 
-def n_bounds(n_classes: int) -> int:
-    """How many bounds the boxes take: one per set and class, and one per set for the target."""
-    edges = N_CONFIDENCE - 1
-    return (2 * edges + 2 * n_classes + 2 * edges * n_classes) * (n_classes + 1)
-
-
 def box_rows(counts: CellCounts, *, delta: float, contamination: float) -> tuple[FloatArray, FloatArray]:
     """Rows A_S lower · t <= q_S upper / (1-η), which all hold with probability >= ``1 - delta`` (Lemma 6)."""
-    sets, exponent = box_sets(counts), np.log(n_bounds(counts.n_classes) / delta)
+    sets = box_sets(counts)
+    exponent = np.log(len(sets) * (counts.n_classes + 1) / delta)  # one bound per set and class, one per set
     rate = chernoff_lower(sets @ counts.source, counts.class_counts, exponent)
     share = 1 - chernoff_lower((1 - sets) @ counts.target, np.asarray(counts.n_target), exponent)
     useful = (rate > share[:, None]).any(axis=1)  # a row whose entries are all below its limit says nothing
@@ -215,14 +215,9 @@ class MixRows:
         return bool(top.sum() < 1 - ROUNDING or low.sum() > 1 + ROUNDING or (low > top + ROUNDING).any())
 
     @property
-    def only_box(self) -> "MixRows":
-        """The mixes up to the largest shares of the classes, known bounds included."""
-        return replace(self, rows=self.rows[:0], limits=self.limits[:0])
-
-    @property
-    def without_differences(self) -> "MixRows":
-        """The mixes that the classes' shares leave, whatever else differs."""
-        return self.only_box
+    def looser(self) -> list["MixRows"]:
+        """What some of the inequalities leave alone: here the largest shares of the classes, and known bounds."""
+        return [replace(self, rows=self.rows[:0], limits=self.limits[:0])]
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,32 +233,77 @@ class JointRows(MixRows):
     @cached_property
     def refuted(self) -> bool:
         """Whether no mix keeps all inequalities."""
-        return self._box_is_empty or self._planes.refuted
+        return self._box_is_empty or self._planes[2]
 
     def largest(self, cost: FloatArray) -> float:
         """The largest ``cost · t`` over the mixes that are left."""
         return self._program.largest(cost)
 
+    @property
+    def looser(self) -> list[MixRows]:
+        """The mixes up to the largest shares; those that the classes' shares leave, whatever else differs."""
+        shares = replace(self, mixture=None)
+        return [replace(shares, rows=self.rows[:0], limits=self.limits[:0]), shares]
+
     @cached_property
     def _program(self) -> MixProgram:
-        rows, limits = self._stacked
-        return MixProgram(np.vstack([rows, self._planes.rows]), np.append(limits, self._planes.limits))
+        return MixProgram(*self._planes[:2])
 
     @cached_property
-    def _planes(self) -> CuttingPlanes:
-        return cutting_planes(*self._stacked, self.mixture)
-
-    @property
-    def _stacked(self) -> tuple[FloatArray, FloatArray]:
+    def _planes(self) -> tuple[FloatArray, FloatArray, bool]:
         """Rows and box as rows with entries >= 0: t_j >= l says that the other classes together have 1 - l."""
         eye = np.eye(len(self.box.upper))
-        rows = np.vstack([self.rows, eye, 1 - eye])
-        return rows, np.concatenate([self.limits, self.box.upper, 1 - self.box.lower])
+        limits = np.concatenate([self.limits, self.box.upper, 1 - self.box.lower])
+        return cutting_planes(np.vstack([self.rows, eye, 1 - eye]), limits, self.mixture)
 
-    @property
-    def only_box(self) -> "JointRows":
-        return replace(self, rows=self.rows[:0], limits=self.limits[:0], mixture=None)
 
-    @property
-    def without_differences(self) -> "JointRows":
-        return replace(self, mixture=None)
+RowsWithin: TypeAlias = Callable[[Interval | None], MixRows]
+"""All inequalities of the test, given bounds of the mix that are known. All bets were placed before these."""
+
+
+def few_classes(counts: CellCounts, *, level: float, contamination: float) -> RowsWithin:
+    """The test with up to 60 classes: bet on every fold and bound every rate ("The test" of the page)."""
+    spent, n_classes = level_shares(counts.n_classes), counts.n_classes
+    largest = largest_shares(counts, delta=spent.tops * level, contamination=contamination)
+    boxes: tuple[FloatArray, FloatArray] = np.empty((0, n_classes)), np.empty(0)
+    if spent.boxes:
+        boxes = box_rows(counts, delta=spent.boxes * level, contamination=contamination)
+    # The log-wealth that bets on classes' shares, and the mean of those on a difference, reach by chance with
+    # their parts of the level.
+    hurdle = log(2 * n_classes / (spent.class_shares * level))
+    difference_hurdle = log(1 / (spent.differences * level))
+    stages = Stages.of(counts, *even_folds(counts))
+    shares, differences = share_bets(stages, hurdle), difference_bets(stages, difference_hurdle)
+    start = stages.fits.mix[-stages.n_splits :].mean(axis=0)  # what the last pasts suggest
+
+    def rows_within(known: Interval | None) -> JointRows:
+        box = known_box(largest, known, contamination)
+        # Smaller largest shares make sharper rows; the same events pay for both rounds.
+        low, top = box.lower, box.upper
+        for _ in range(2):
+            rows, limits = as_rows(*wealth_lines(shares, low, top, contamination), hurdle)
+            rows, limits = np.vstack([rows, boxes[0]]), np.append(limits, boxes[1])
+            sharper = quick_box(rows, limits)
+            low, top = np.maximum(box.lower, sharper.lower), np.minimum(box.upper, sharper.upper)
+        mixture = Mixture(*wealth_lines(differences, low, top, contamination), difference_hurdle, start)
+        return JointRows(rows, limits, Interval(low, top), mixture)
+
+    return rows_within
+
+
+def many_classes(counts: CellCounts, *, level: float, contamination: float) -> RowsWithin:
+    """The test with more classes, without linear programs; the first fold suggests sets for Lemma 5."""
+    spent, folds = level_shares(counts.n_classes), split(counts)
+    hurdle = log(len(MANY_STAKES) / (spent.differences * level))  # one bet reaches it by chance with its part
+    half = spent.tops * level / 2
+    largest = np.minimum(
+        largest_shares(counts, delta=half, contamination=contamination),
+        shares_by_sets(suggested_sets(folds[0]), joined(folds[1:]), delta=half, contamination=contamination),
+    )
+    differences = many_bets(folds, hurdle)
+
+    def rows_within(known: Interval | None) -> MixRows:
+        box = known_box(largest, known, contamination)
+        return MixRows(*as_rows(*wealth_lines(differences, box.lower, box.upper, contamination), hurdle), box)
+
+    return rows_within

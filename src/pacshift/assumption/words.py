@@ -4,9 +4,10 @@ A group of rows is a predicted class, a range of confidence or of top scores, or
 nothing rests on it ("The test" and "What is noticed" of docs/methods/assumption.md).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import product
 from math import log
 from typing import TypeAlias
 
@@ -14,7 +15,7 @@ import numpy as np
 
 from pacshift.arrays import FloatArray, Label
 from pacshift.assumption.cells import FEW_CLASSES, N_FOLDS, CellCounts
-from pacshift.assumption.directions import Fit, simplex_fit
+from pacshift.assumption.directions import simplex_fit
 from pacshift.assumption.inequalities import MixRows, level_shares
 from pacshift.bounds import Interval
 from pacshift.tally.cells import CONFIDENCE_EDGES, N_CONFIDENCE
@@ -106,7 +107,7 @@ def top_words(edges: Sequence[float], first: int, last: int) -> str:
     return f"top score at least {low}" if last >= len(edges) else f"top score {low} to {edges[last]:.4g}"
 
 
-def shown_groups(counts: CellCounts, classes: Sequence[Label], mix: FloatArray) -> Groups:
+def shown_groups(counts: CellCounts, mix: FloatArray) -> Groups:
     """Groups for a picture: class by level of confidence; where classes are many, classes and levels apart."""
     levels: list[_Bins] = []  # a few ranges of bins that hold all rows; none where there is one bin
     if counts.n_bins > 1:
@@ -114,24 +115,21 @@ def shown_groups(counts: CellCounts, classes: Sequence[Label], mix: FloatArray) 
         if counts.top_edges is not None:
             starts = np.unique(np.arange(N_LEVELS) * counts.n_bins // N_LEVELS).tolist()
         levels = list(zip(starts, [*(start - 1 for start in starts[1:]), counts.n_bins - 1], strict=True))
-    found: list[tuple[int | None, _Bins]]
-    if len(classes) <= MAX_CLASSES_BY_LEVEL:
-        found = [(label, level) for label in range(len(classes)) for level in levels or [None]]
-    else:
-        found = [(label, None) for label in _most_different(counts, mix)]
-        found += [(None, level) for level in levels]
-    return _groups(counts, classes, found)
+    if counts.n_classes <= MAX_CLASSES_BY_LEVEL:
+        return _groups(counts, product(range(counts.n_classes), levels or [None]))
+    classes, no_class = _most_different(counts, mix), [None]
+    return _groups(counts, [*product(classes, [None]), *product(no_class, levels)])
 
 
-def searched_groups(counts: CellCounts, classes: Sequence[Label], mix: FloatArray) -> Groups:
+def searched_groups(counts: CellCounts, mix: FloatArray) -> Groups:
     """Groups in which the largest difference is looked for: classes, ranges of confidence, and both together."""
     last = counts.n_bins - 1
     ranges = [(0, end) for end in range(last)] + [(start, last) for start in range(1, last + 1)]
-    many = len(classes) > MAX_CLASSES_BY_LEVEL
-    most = min(MAX_CLASSES_BY_LEVEL, MAX_SEARCHED // len(classes) + 1)
-    labels = _most_different(counts, mix)[:most] if many else range(len(classes))
-    found: list[tuple[int | None, _Bins]] = [(label, bins) for label in labels for bins in (None, *ranges)]
-    return _groups(counts, classes, found + [(None, bins) for bins in ranges])
+    labels: Sequence[int] = range(counts.n_classes)
+    if counts.n_classes > MAX_CLASSES_BY_LEVEL:
+        most = min(MAX_CLASSES_BY_LEVEL, MAX_SEARCHED // counts.n_classes + 1)
+        labels = _most_different(counts, mix)[:most]
+    return _groups(counts, [*product(labels, [None, *ranges]), *product([None], ranges)])
 
 
 def chance(counts: CellCounts, groups: Groups, mix: FloatArray, *, level: float) -> FloatArray:
@@ -152,25 +150,25 @@ def _most_different(counts: CellCounts, mix: FloatArray) -> list[int]:
     return order
 
 
-def _groups(counts: CellCounts, classes: Sequence[Label], found: Sequence[tuple[int | None, _Bins]]) -> Groups:
+def _groups(counts: CellCounts, found: Iterable[tuple[int | None, _Bins]]) -> Groups:
     """Those of the predicted classes and ranges of bins ``found`` that hold any rows."""
-    members = np.ones((len(found), len(counts.target)))
-    names = []
-    for row, (label, bins) in enumerate(found):
-        words = []
+    rows = counts.target + np.asarray(counts.source.sum(axis=1)).ravel()
+    names, kept = [], []
+    for label, bins in found:
+        words, members = [], np.ones(len(counts.target))
         if label is not None:
-            members[row] *= counts.predicted == label
-            words.append(f"predicted {classes[label]!r}")
+            members *= counts.predicted == label
+            words.append(f"predicted {counts.classes[label]!r}")
         if bins is not None:
-            members[row] *= (counts.confidence >= bins[0]) & (counts.confidence <= bins[1])
+            members *= (counts.confidence >= bins[0]) & (counts.confidence <= bins[1])
             named = counts.top_edges is not None
             words.append(top_words(counts.top_edges or (), *bins) if named else confidence_words(*bins))
-        names.append(", ".join(words))
-    rows = counts.target + np.asarray(counts.source.sum(axis=1)).ravel()
-    filled = members @ rows > 0
-    kept, members = tuple(name for name, some in zip(names, filled.tolist(), strict=True) if some), members[filled]
-    rates = np.asarray((counts.rates.T @ members.T).T)  # in this order also where rates are sparse
-    return Groups(kept, members, np.asarray(members @ counts.shares), rates)
+        if members @ rows > 0:
+            names.append(", ".join(words))
+            kept.append(members)
+    together = np.array(kept).reshape(-1, len(rows))
+    rates = np.asarray((counts.rates.T @ together.T).T)  # in this order also where rates are sparse
+    return Groups(tuple(names), together, np.asarray(together @ counts.shares), rates)
 
 
 def nothing_found(counts: CellCounts) -> str:
@@ -184,15 +182,10 @@ def nothing_found(counts: CellCounts) -> str:
 
 
 def largest_difference(
-    counts: CellCounts,
-    classes: Sequence[Label],
-    mix: FloatArray,
-    fitting: Sequence[MixRows | None],
-    *,
-    level: float,
+    counts: CellCounts, mix: FloatArray, fitting: Sequence[MixRows | None], *, level: float
 ) -> str:
     """Where the target differs most from every mix in one of ``fitting``; None stands for all mixes."""
-    groups = searched_groups(counts, classes, mix)
+    groups = searched_groups(counts, mix)
     observed, explained = groups.observed, groups.rates @ mix
     width = chance(counts, groups, mix, level=level)
     residual = observed - explained
@@ -257,7 +250,7 @@ def outside_known(classes: Sequence[Label], free: MixRows, known: Interval, know
 
 
 def noticeable(
-    counts: CellCounts, classes: Sequence[Label], fit: Fit, *, level: float, contamination: float = 0.0
+    counts: CellCounts, mix: FloatArray, variance: FloatArray, *, level: float, contamination: float = 0.0
 ) -> tuple[str, ...]:
     """Differences that are refused in nearly every draw, in words; none where classes are many or rows are few.
 
@@ -267,10 +260,10 @@ def noticeable(
     rows = min(float(counts.class_counts.sum()), counts.n_target)
     if counts.n_classes > FEW_CLASSES or rows < FEWEST_ROWS_PER_CLASS * counts.n_classes:
         return ()
-    unsure = _groups(counts, classes, [(None, (0, end)) for end in range(counts.n_bins - 1)])  # below each edge
+    unsure = _groups(counts, [(None, (0, end)) for end in range(counts.n_bins - 1)])  # below each edge
     if not unsure.names:
         return ()
-    hurdle, explained = log(1 / (level_shares(counts.n_classes).differences * level)), counts.rates @ fit.mix
+    hurdle, explained = log(1 / (level_shares(counts.n_classes).differences * level)), counts.rates @ mix
     needed = LEARNING * (np.sqrt(2 * hurdle) + POWER_QUANTILE) / np.sqrt(1 - 1 / N_FOLDS)
     # Cells that nothing falls into, such as confidence below 50 % of two classes, would make any row conspicuous.
     filled = counts.target + counts.source.sum(axis=1) > 0
@@ -279,8 +272,8 @@ def noticeable(
     below = unsure.members[half] > 0
     inside, outside = (max(explained[part].sum(), 1e-12) for part in (below, ~below))
     moving = np.where(below, explained / inside, -explained / outside)  # into ``below``, spread as the rows are
-    new = needed / _distance(counts, least / least.sum(), fit.variance)
-    moved = needed * PROBE / _distance(counts, explained + PROBE * moving, fit.variance)
+    new = needed / _distance(counts, least / least.sum(), variance)
+    moved = needed * PROBE / _distance(counts, explained + PROBE * moving, variance)
     found = [
         (new, f"{{}} of the target rows are of a kind that the source does not have, if they are of "
               f"{unsure.names[0]}", percent),

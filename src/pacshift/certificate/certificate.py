@@ -1,37 +1,55 @@
 """What comes out: the rule that makes the sets, what it guarantees and for whom, from which data."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
-from pacshift.arrays import IntArray, ScoresLike, read_only
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pacshift.arrays import BoolArray, FloatArray, Frame, IntArray, Label, ScoresLike, SupportsDLPack, read_only
 from pacshift.assumption import Assumption
 from pacshift.bounds import BoundCurve, Interval, Sensitivity
-from pacshift.certificate.file import read_fields, to_document
+from pacshift.certificate.file import FORMAT, VERSION, sealed_fields, to_document
 from pacshift.certificate.predictor import Predictor
 from pacshift.certificate.provenance import Provenance
-from pacshift.certificate.rule import SetRule, transform_of
-from pacshift.files.codec import write_document
+from pacshift.certificate.sql import Dialect, set_expression
+from pacshift.errors import InputError
+from pacshift.files.codec import read_checked, write_document
 from pacshift.methods import Guarantee, MethodFacts
-from pacshift.scores.check import ScoreMatrix
-from pacshift.scores.transforms import TransformFunction
+from pacshift.rows.columns import Columns
+from pacshift.rows.sets import label_lists, make_sets, sizes_at
+from pacshift.scores.check import ScoreMatrix, as_rows, check_scores, is_row
+from pacshift.scores.frames import frame_like, series_like
+from pacshift.scores.kind import ScoreKind, require_same_kind
+from pacshift.scores.transforms import (
+    TRANSFORMS,
+    Transform,
+    TransformFunction,
+    resolve_transform,
+    to_probabilities,
+)
+from pacshift.tally.grid import fits_single
 from pacshift.tally.groups import Grouped
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+MatrixLike: TypeAlias = ArrayLike | Sequence[Any] | SupportsDLPack
+"""Scores that have no column names."""
 
 ONE_LABEL_SHARE = 0.1
 """Chance that the shares of set sizes mislead us, as a share of δ and beside it. A round number; not measured."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Certificate(SetRule):
+class Certificate:
     """Thresholds, what they guarantee, and what is needed to check, save and use them.
 
-    Label y is in the set of x if and only if its score f(x, y) is at least ``thresholds[y]``. ``calibrate`` and
-    ``calibrate`` make certificates.
+    Label y is in the set of x if and only if its score f(x, y) is at least ``thresholds[y]``. ``calibrate`` makes
+    certificates.
 
     Attributes
     ----------
@@ -126,10 +144,13 @@ class Certificate(SetRule):
     Data: 400 labelled source examples (fewest: 200 of class 0), 400 unlabelled target examples, 2 classes.
     """
 
+    thresholds: FloatArray
+    classes: tuple[Label, ...]
     epsilon: float
     delta: float
     method: str
     options: dict[str, Any]
+    score: str
     guarantee: Guarantee
     facts: MethodFacts = field(default_factory=MethodFacts)
     n_source: int
@@ -148,13 +169,18 @@ class Certificate(SetRule):
     contamination: float = 0.0
     known_mix: Interval | None = None
     assumption: Assumption | None = None
+    score_kind: ScoreKind | None = None
     reasons: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     curve: BoundCurve | None = None
     sensitivity: Sensitivity | None = None
     find_curves: Callable[[], tuple[BoundCurve | None, Sensitivity | None]] | None = None
     set_sizes: IntArray | None = None
+    never_empty: bool = False
+    softmax: bool = False
+    columns: Columns | None = None
     provenance: Provenance
+    transform: Transform | None = field(default=None, repr=False)  # a function of the user's own: not saved
 
     def __post_init__(self) -> None:
         """What was certified stays: nobody can write to its arrays, and what was given in stays the caller's."""
@@ -163,14 +189,244 @@ class Certificate(SetRule):
                 object.__setattr__(self, one.name, read_only(getattr(self, one.name)))
 
     def __repr__(self) -> str:
-        from pacshift.words.notebook import to_text
+        from pacshift.words.statements import to_text
 
         return to_text(self)
 
     def _repr_html_(self) -> str:
-        from pacshift.words.notebook import to_html
+        from pacshift.words.statements import to_html
 
         return to_html(self)
+
+    @property
+    def trivial(self) -> bool:
+        """Whether every set contains all labels, which is always correct but never informative."""
+        return bool(np.isneginf(self.thresholds).all())
+
+    @cached_property
+    def fits_single(self) -> bool:
+        """Whether scores of single precision can be compared with the thresholds; else they are refused."""
+        cuts = self.thresholds[np.isfinite(self.thresholds)]
+        return self.score != "probability" or bool(fits_single(cuts).all())
+
+    @overload
+    def sets(self, scores: Frame, *, score: TransformFunction | None = None) -> Any: ...
+
+    @overload
+    def sets(self, scores: MatrixLike, *, score: TransformFunction | None = None) -> BoolArray: ...
+
+    def sets(self, scores: ScoresLike, *, score: TransformFunction | None = None) -> Any:
+        """Make the prediction sets: for every row and label, whether the label is in the row's set.
+
+        Parameters
+        ----------
+        scores : array_like or frame
+            One row per example, one column per class. An array has its columns in the order of ``classes``. In a
+            frame they are found by name, in any order and beside other columns: ``columns.scores`` if the frame
+            has them, else the names of the classes. A single row may have one dimension; the scores of a pandas
+            series are found by name. For many single rows, ``predictor`` is many times faster.
+        score : callable, optional
+            The score function of your own that the certificate was made with, after loading it from a file.
+
+        Returns
+        -------
+        numpy.ndarray of bool, shape (n, K) or (K,), or frame
+            Whether label y is in the set of row x. A frame of pandas, polars or Arrow gives a frame of the same
+            kind with one column per class; that of pandas has the same index. A single row gives one dimension.
+
+        Raises
+        ------
+        InputError
+            If scores are not a finite matrix with a column for every class, or are plainly of another kind than
+            those of the calibration: logits instead of probabilities, or the other way round.
+
+        Examples
+        --------
+        >>> from pacshift import calibrate
+        >>> scores, labels = [[0.9, 0.1], [0.2, 0.8]] * 50, [0, 1] * 50
+        >>> certificate = calibrate(scores, labels, None, epsilon=0.1, delta=0.1, method="PS")
+        >>> certificate.sets([[0.7, 0.3], [0.05, 0.95]]).tolist()
+        [[False, False], [False, True]]
+        """
+        if is_row(scores):
+            return self.sets_of_rows(as_rows(scores, len(self.classes)), score=score)[0]
+        return frame_like(scores, self.sets_of_rows(scores, score=score), self.classes)
+
+    @overload
+    def labels(self, scores: Frame, *, score: TransformFunction | None = None) -> Any: ...
+
+    @overload
+    def labels(self, scores: MatrixLike, *, score: TransformFunction | None = None) -> list[list[Label]]: ...
+
+    def labels(self, scores: ScoresLike, *, score: TransformFunction | None = None) -> Any:
+        """Make the prediction sets as lists of class names, the most likely first.
+
+        Parameters
+        ----------
+        scores : array_like or frame
+            As in ``sets``.
+        score : callable, optional
+            As in ``sets``.
+
+        Returns
+        -------
+        list of list, or series
+            One list per row. A frame of pandas or polars gives a series; that of pandas has the same index.
+
+        Raises
+        ------
+        InputError
+            As in ``sets``.
+
+        Examples
+        --------
+        >>> from pacshift import calibrate
+        >>> scores, names = [[0.9, 0.1], [0.2, 0.8]] * 50, ["cat", "dog"]
+        >>> certificate = calibrate(scores, names * 50, None, method="PS-LW", epsilon=0.2, classes=names)
+        >>> certificate.labels([[0.95, 0.05], [0.91, 0.93], [0.5, 0.5]])
+        [['cat'], ['dog', 'cat'], []]
+        """
+        checked = self._checked(scores)
+        return series_like(scores, label_lists(self._sets(checked, score), checked))
+
+    def _checked(self, scores: ScoresLike | ScoreMatrix) -> ScoreMatrix:
+        """Scores as a matrix of the kind that the thresholds belong to."""
+        if (  # then check_scores would find nothing to do, and take longer than the sets of a thousand scores
+            type(scores) is np.ndarray
+            and scores.dtype in (np.float64, np.float32)
+            and scores.ndim == 2
+            and scores.shape[1] == len(self.classes)
+            and len(scores) > 0
+        ):
+            checked = ScoreMatrix(scores, self.classes)
+        else:
+            columns = () if self.columns is None else self.columns.scores
+            checked = check_scores(scores, name="scores", classes=self.classes, columns=columns)
+        if checked.values.dtype == np.float32 and not self.fits_single:
+            raise InputError(
+                "scores: thresholds of this certificate are too small or too large for single precision, which "
+                "would lose the scores at them. Pass scores in double precision (float64), as the model computes "
+                "them."
+            )
+        if self.softmax:
+            return to_probabilities(checked, name="scores")
+        require_same_kind(self.score_kind, ScoreKind.of_rows(checked.values), name="scores", n_rows=len(checked))
+        return checked
+
+    def _sets(self, scores: ScoreMatrix, score: TransformFunction | None) -> BoolArray:
+        return make_sets(scores, self.thresholds, self.own_transform(score), never_empty=self.never_empty)
+
+    def sets_of_rows(self, scores: ScoresLike, *, score: TransformFunction | None = None) -> BoolArray:
+        """Prediction sets as a matrix, whatever holds the scores: for engines that read a table piece by piece.
+
+        Parameters
+        ----------
+        scores : array_like or frame
+            One row per example, one column per class.
+        score : callable, optional
+            As in ``sets``.
+
+        Returns
+        -------
+        bool array of shape (n, K)
+            As from ``sets``.
+        """
+        return self._sets(self._checked(scores), score)
+
+    def sizes_of_rows(self, scores: ScoresLike | ScoreMatrix, thresholds: Sequence[FloatArray]) -> list[IntArray]:
+        """How many sets of some rows hold 0, 1, ..., K labels, at any thresholds.
+
+        Parameters
+        ----------
+        scores : array_like or frame
+            As in ``sets_of_rows``.
+        thresholds : sequence of array
+            Each takes the place of the certificate's own thresholds.
+
+        Returns
+        -------
+        list of array of shape (K + 1,)
+            Counts of sets by size, one for each of ``thresholds``.
+        """
+        return sizes_at(self._checked(scores), thresholds, self.own_transform(), never_empty=self.never_empty)
+
+    def own_transform(self, score: TransformFunction | None = None) -> Transform:
+        """What is done to scores before they are compared with the thresholds.
+
+        Parameters
+        ----------
+        score : callable, optional
+            As in ``sets``.
+
+        Returns
+        -------
+        Transform
+            The transform that the certificate was made with.
+
+        Raises
+        ------
+        InputError
+            If the certificate was made with a score function of your own, and it is not given.
+        """
+        if score is not None:
+            return resolve_transform(score)
+        if self.transform is not None:
+            return self.transform
+        if self.score not in TRANSFORMS:
+            raise InputError("this certificate was made with a score function of your own: pass it as score=.")
+        return TRANSFORMS[self.score]
+
+    def to_sql(self, dialect: Dialect = "duckdb", *, columns: Sequence[str] | None = None) -> str:
+        """The sets as one SQL expression, so that a database can make them where the scores are.
+
+        Parameters
+        ----------
+        dialect : {"duckdb", "postgres", "bigquery", "snowflake", "spark"}
+            Which SQL to write.
+        columns : sequence of str, optional
+            The score column of each class, in the order of ``classes``. Default: those of the table that the
+            certificate was made from.
+
+        Returns
+        -------
+        str
+            An expression for ``SELECT``: the list of labels in the row's set, in the order of ``classes``. It is
+            NULL for rows with a score that is missing, NaN or +inf, which ``sets`` refuses. With ``softmax`` the
+            columns hold logits, which must be numbers of single precision, in a column of any type: round others
+            in a view (``CAST(z AS REAL)``). A label whose probability lies within one step of single precision
+            below its threshold may then be in the set too: databases differ in the last bits of exp().
+
+        Raises
+        ------
+        InputError
+            If a score other than ``"probability"`` is compared, if the columns are unknown or too few or one for
+            the dialect (names that differ in case only), or if the dialect is unknown.
+
+        Examples
+        --------
+        >>> from pacshift import calibrate
+        >>> scores, names = [[0.9, 0.1], [0.2, 0.8]] * 50, ["cat", "dog"]
+        >>> certificate = calibrate(
+        ...     scores, names * 50, None, epsilon=0.1, delta=0.1, method="PS", classes=names
+        ... )
+        >>> print(certificate.to_sql("spark", columns=["p_cat", "p_dog"]))
+        CASE WHEN `p_cat` < CAST('Infinity' AS DOUBLE) AND `p_dog` < CAST('Infinity' AS DOUBLE)
+        THEN filter(array(
+          CASE WHEN `p_cat` >= CAST('0.7999999821186067' AS DOUBLE) THEN 'cat' END,
+          CASE WHEN `p_dog` >= CAST('0.7999999821186067' AS DOUBLE) THEN 'dog' END
+        ), label -> label IS NOT NULL) END
+        """
+        if self.score != "probability":
+            raise InputError(
+                f"SQL can only compare probabilities, but this certificate transforms them first (score "
+                f"{self.score!r}). Make the sets with `sets` or `pacshift predict`, or calibrate with "
+                "score='probability'."
+            )
+        if columns is None and self.columns is not None:
+            columns = self.columns.scores
+        return set_expression(
+            columns, self.classes, self.thresholds, dialect, never_empty=self.never_empty, softmax=self.softmax
+        )
 
     def predictor(self, *, score: TransformFunction | None = None) -> Predictor:
         """Prepare for rows that come one at a time, as in a service.
@@ -199,7 +455,7 @@ class Certificate(SetRule):
         >>> certificate.predictor().sets([0.05, 0.95])
         array([False,  True])
         """
-        return Predictor(self, transform_of(self, score))
+        return Predictor(self, self.own_transform(score))
 
     def with_set_sizes(self, scores: ScoresLike | ScoreMatrix) -> "Certificate":
         """The same certificate, with the sizes of the sets of ``scores`` counted.
@@ -222,7 +478,7 @@ class Certificate(SetRule):
         >>> certificate.with_set_sizes([[0.7, 0.3], [0.05, 0.95]]).set_sizes.tolist()
         [1, 1, 0]
         """
-        (sizes,) = self._sizes(self._checked(scores), [self.thresholds])
+        (sizes,) = self.sizes_of_rows(scores, [self.thresholds])
         return replace(self, set_sizes=sizes)
 
     def with_curves(self) -> "Certificate":
@@ -324,4 +580,4 @@ class Certificate(SetRule):
         InputError
             If the file cannot be read, is not a certificate, or contradicts itself.
         """
-        return cls(**read_fields(path))
+        return cls(**read_checked(path, FORMAT, VERSION, sealed_fields))

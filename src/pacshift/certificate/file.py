@@ -13,29 +13,8 @@ import numpy as np
 from pacshift.assumption import Assumption
 from pacshift.bounds import BoundCurve, Interval, Sensitivity
 from pacshift.certificate.provenance import Provenance
-from pacshift.files.codec import (
-    CHECKSUM,
-    COUNT,
-    COUNTS,
-    FLAG,
-    OBJECT,
-    RATE,
-    SHARE,
-    TEXT,
-    Entries,
-    Kind,
-    ListOf,
-    OrNull,
-    Value,
-    choice,
-    is_number,
-    parse_json,
-    plain,
-    read_checked,
-    record,
-    require_seal,
-    seal,
-)
+from pacshift.files import codec
+from pacshift.files.codec import COUNT, COUNTS, RATE, SHARE, TEXT, Entries, Kind, ListOf, OrNull, Value, record
 from pacshift.files.reading import read_document
 from pacshift.files.writing import PathLike
 from pacshift.methods import METHODS, Guarantee, MethodFacts
@@ -91,24 +70,24 @@ _INFINITE = "JSON has no infinity, so it is written as text."
 
 COMPUTED = Value(
     "a share between 0 and 1",
-    lambda value: is_number(value) and -_ROUNDING <= value <= 1 + _ROUNDING,
+    lambda value: codec.is_number(value) and -_ROUNDING <= value <= 1 + _ROUNDING,
     {"type": "number", "minimum": -_ROUNDING, "maximum": 1 + _ROUNDING},
     float,
     float,
 )
 WEIGHT = Value(
     "a weight",
-    lambda value: value == "inf" or (is_number(value) and value >= 0),
+    lambda value: value == "inf" or (codec.is_number(value) and value >= 0),
     {"anyOf": [{"type": "number", "minimum": 0}, {"const": "inf"}], "description": _INFINITE},
     float,
-    plain,
+    codec.plain,
 )
 CUT = Value(
     "a threshold",
-    lambda value: value in ("inf", "-inf") or is_number(value),
+    lambda value: value in ("inf", "-inf") or codec.is_number(value),
     {"anyOf": [{"type": "number"}, {"enum": ["inf", "-inf"]}], "description": _INFINITE},
     float,
-    plain,
+    codec.plain,
 )
 NAME = Value(
     "a name", lambda value: isinstance(value, (str, int, float)), {"type": ["string", "number", "boolean"]}
@@ -157,17 +136,17 @@ CURVE = record(BoundCurve, source_errors=SHARES, bounds=SHARES, chosen=SHARE)
 SENSITIVITY = record(Sensitivity, contamination=SHARES, bounds=SHARES)
 FIELDS = (
     Field("in_words", ListOf(TEXT), "file"),
-    Field("guarantee", choice(*get_args(Guarantee))),
+    Field("guarantee", codec.choice(*get_args(Guarantee))),
     Field("epsilon", RATE),
     Field("delta", RATE),
     Field("method", TEXT),
-    Field("options", OBJECT),
+    Field("options", codec.OBJECT),
     Field("method_facts", record(MethodFacts), attribute="facts"),
-    Field("score", choice(*TRANSFORMS, "custom")),
+    Field("score", codec.choice(*TRANSFORMS, "custom")),
     Field("columns", record(Columns).or_null, "columns"),
     Field("provenance", record(Provenance), "origin"),
-    Field("never_empty", FLAG),
-    Field("softmax", FLAG),
+    Field("never_empty", codec.FLAG),
+    Field("softmax", codec.FLAG),
     Field("n_source", COUNT),
     Field("n_target", COUNT),
     Field("n_target_labels", COUNT),
@@ -189,27 +168,20 @@ FIELDS = (
 DOCUMENT = Entries({field.name: field.kind for field in FIELDS})
 _MADE_HERE = ("in_words", "classes")
 
+_INSIDE: dict[Compared, tuple[str, ...]] = {
+    "file": ("format", "version", codec.CHECKSUM),
+    "maker": tuple(f"provenance.{name}" for name in ("created", "model_id", "note", "valid_until", "command")),
+    "used": ("provenance.seed", "provenance.counting", "provenance.asked_method"),
+    "equal": ("assumption.refuted",),
+    "words": (
+        *(f"method_facts.{name}" for name in ("idea", "extra_assumption", "version")),
+        *(f"assumption.{name}" for name in ("groups", "finding", "noticeable")),
+    ),
+}
 COMPARED: dict[str, Compared] = {
     **{field.name: field.compared for field in FIELDS},
     **{f"classes[].{field.name}": field.compared for field in CLASS_FIELDS},
-    "format": "file",
-    "version": "file",
-    CHECKSUM: "file",
-    "method_facts.idea": "words",
-    "method_facts.extra_assumption": "words",
-    "method_facts.version": "words",
-    "provenance.created": "maker",
-    "provenance.model_id": "maker",
-    "provenance.note": "maker",
-    "provenance.valid_until": "maker",
-    "provenance.command": "maker",
-    "provenance.seed": "used",
-    "provenance.counting": "used",
-    "provenance.asked_method": "used",
-    "assumption.refuted": "equal",
-    "assumption.groups": "words",
-    "assumption.finding": "words",
-    "assumption.noticeable": "words",
+    **{path: how for how, paths in _INSIDE.items() for path in paths},
 }
 """How each field is compared, where one says something else than the field that it lies in."""
 
@@ -232,8 +204,8 @@ def json_schema() -> dict[str, Any]:
         "description": "Thresholds of prediction sets, what they guarantee, and where they come from. "
         "docs/formats.md says what each field means. Later versions may add fields.",
         "type": "object",
-        "required": [*ends, *made["required"], CHECKSUM],
-        "properties": ends | made["properties"] | {CHECKSUM: sealed},
+        "required": [*ends, *made["required"], codec.CHECKSUM],
+        "properties": ends | made["properties"] | {codec.CHECKSUM: sealed},
     }
 
 
@@ -245,7 +217,7 @@ def to_document(certificate: "Certificate") -> dict[str, Any]:
     values["in_words"] = certificate.explain().splitlines()
     columns = (_per_class(getattr(certificate, field.python), len(certificate.classes)) for field in CLASS_FIELDS)
     values["classes"] = [dict(zip(CLASS.kinds, row, strict=True)) for row in zip(*columns, strict=True)]
-    return seal({"format": FORMAT, "version": VERSION} | DOCUMENT.write(values))
+    return codec.seal({"format": FORMAT, "version": VERSION} | DOCUMENT.write(values))
 
 
 def _per_class(given: Any, n_classes: int) -> Iterable[Any]:
@@ -255,15 +227,9 @@ def _per_class(given: Any, n_classes: int) -> Iterable[Any]:
     return [None] * n_classes if given is None else list(plain_list)
 
 
-def read_fields(path: PathLike) -> dict[str, Any]:
-    """The fields of the certificate in a file, or an InputError that says what is wrong with it."""
-    found: dict[str, Any] = read_checked(path, FORMAT, VERSION, sealed_fields)
-    return found
-
-
 def words_in(path: PathLike) -> list[str]:
     """The words that a certificate file holds beside its numbers."""
-    words: list[str] = parse_json(read_document(path))["in_words"]
+    words: list[str] = codec.parse_json(read_document(path))["in_words"]
     return words
 
 
@@ -274,7 +240,7 @@ def sealed_fields(document: dict[str, Any]) -> dict[str, Any]:
     for field in CLASS_FIELDS:
         found[field.python] = field.column([row[field.name] for row in said["classes"]])
     _require_consistent(found)
-    require_seal(document)
+    codec.require_seal(document)
     return found
 
 

@@ -78,16 +78,18 @@ class Predictor:
             As from ``Certificate.sets``: if the shape is wrong, a score is NaN or +inf, or the scores are plainly
             of another kind than those of the calibration.
         """
-        if type(scores) is not np.ndarray:
-            if not isinstance(scores, (list, tuple)):
-                return self._thoroughly(scores)
+        if isinstance(scores, (list, tuple)):
             scores = to_floats(scores, "scores")
-        if scores.shape == self._shape:
-            made = self._one(scores)
-            return self._thoroughly(scores) if made is None else made
-        few = [self._one(row) for row in scores] if self._are_few(scores) else []
-        found = [one for one in few if one is not None]
-        return np.array(found) if found and len(found) == len(few) else self._thoroughly(scores)
+        if type(scores) is np.ndarray:
+            if scores.shape == self._shape:
+                made = self._one(scores)
+                if made is not None:
+                    return made
+            elif scores.ndim == 2 and 0 < len(scores) < FEWEST_ROWS and scores.shape[1:] == self._shape:
+                few = [self._one(row) for row in scores]
+                if all(one is not None for one in few):
+                    return np.array(few)
+        return np.asarray(self._certificate.sets(scores))
 
     def labels(self, scores: ScoresLike) -> list[Any]:
         """The class names in the set of a row, the most likely first; of several rows, one list each.
@@ -120,12 +122,6 @@ class Predictor:
         places = np.flatnonzero(members)
         order = places[np.argsort(-values[places], kind="stable")]
         return [self._certificate.classes[place] for place in order.tolist()]
-
-    def _are_few(self, scores: Row) -> bool:
-        return scores.ndim == 2 and 0 < len(scores) < FEWEST_ROWS and scores.shape[1:] == self._shape
-
-    def _thoroughly(self, scores: ScoresLike) -> BoolArray:
-        return np.asarray(self._certificate.sets(scores))
 
     def _one(self, row: Row) -> BoolArray | None:
         """The set of a row; None where the quick look does not suffice."""

@@ -51,9 +51,6 @@ class _Grammar:
     def number(self, value: float) -> str:
         return f"CAST('{float(value)!r}' AS {self.double})".replace("inf", "Infinity")
 
-    def wide(self, name: str) -> str:
-        return f"CAST({name} AS {self.double})"
-
 
 _GRAMMARS: dict[str, _Grammar] = {
     "duckdb": _Grammar(
@@ -97,7 +94,63 @@ _GRAMMARS: dict[str, _Grammar] = {
 }
 
 
-def check_columns(columns: Sequence[str] | None, n_classes: int) -> tuple[str, ...]:
+def set_expression(
+    columns: Sequence[str] | None,
+    classes: Sequence[Label],
+    thresholds: FloatArray,
+    dialect: str,
+    *,
+    never_empty: bool,
+    softmax: bool = False,
+) -> str:
+    """One SQL expression for the list of labels in a row's set, in the order of ``classes``.
+
+    >>> import numpy as np
+    >>> thresholds = np.array([0.2, 0.5])
+    >>> print(set_expression(["p_a", "p_b"], ["a", "b"], thresholds, "postgres", never_empty=False))
+    CASE WHEN "p_a" < CAST('Infinity' AS DOUBLE PRECISION) AND "p_b" < CAST('Infinity' AS DOUBLE PRECISION)
+    THEN array_remove(ARRAY[
+      CASE WHEN "p_a" >= CAST('0.2' AS DOUBLE PRECISION) THEN 'a' END,
+      CASE WHEN "p_b" >= CAST('0.5' AS DOUBLE PRECISION) THEN 'b' END
+    ], NULL) END
+    """
+    columns = _checked_columns(columns, len(classes))
+    if dialect not in _GRAMMARS:
+        raise InputError(f"dialect must be one of {', '.join(get_args(Dialect))}; got {dialect!r}.")
+    grammar = _GRAMMARS[dialect]
+    seen: dict[str, str] = {}
+    for column in columns if grammar.folds_case else ():
+        other = seen.setdefault(column.lower(), column)
+        if other != column:  # the database would compare the scores of one with the threshold of the other
+            raise InputError(
+                f"columns {other!r} and {column!r} differ in case only, and {dialect} takes them for one column. "
+                "Rename one of them in the database and pass columns= with the new names."
+            )
+    names = scores = [grammar.name(column) for column in columns]
+    labels = _written_labels(classes, grammar)
+    usable = " AND ".join(f"{name} < {grammar.number(float('inf'))}" for name in names)
+    if softmax:
+        usable += f" AND GREATEST({', '.join(names)}) > {grammar.number(float('-inf'))}"
+        prefix = "pacshift_"  # of names that no score column has
+        while any(column.lower().startswith(prefix) for column in columns):
+            prefix += "_"
+        scores, bind = _softmax(names, grammar, prefix)
+        thresholds = forgiving_cuts(thresholds)
+    cuts = [f"{score} >= {grammar.number(cut)}" for score, cut in zip(scores, thresholds.tolist(), strict=True)]
+    members = [f"  CASE WHEN {cut} THEN {label} END" for cut, label in zip(cuts, labels, strict=True)]
+    listed = grammar.compact.format("\n" + ",\n".join(members) + "\n")
+    if never_empty:
+        # The label with the highest score, the first one on ties: the first that no later column exceeds.
+        ways = [
+            f"WHEN {' AND '.join(f'{own} >= {later}' for later in names[place:][1:])} THEN {label}"
+            for place, (own, label) in enumerate(zip(names[:-1], labels[:-1], strict=True))
+        ]
+        top = grammar.compact.format(f"\n  CASE {' '.join(ways)} ELSE {labels[-1]} END\n")
+        listed = f"CASE WHEN {' OR '.join(cuts)}\nTHEN {listed}\nELSE {top} END"
+    return f"CASE WHEN {usable}\nTHEN {bind(listed) if softmax else listed} END"
+
+
+def _checked_columns(columns: Sequence[str] | None, n_classes: int) -> tuple[str, ...]:
     """The names of the score columns, one per class; an InputError if they are unknown or do not fit."""
     remedy = f"Pass columns= with {n_classes} different column names, in the order of the classes."
     if columns is None:
@@ -114,69 +167,16 @@ def check_columns(columns: Sequence[str] | None, n_classes: int) -> tuple[str, .
     return names
 
 
-def set_expression(
-    columns: Sequence[str],
-    classes: Sequence[Label],
-    thresholds: FloatArray,
-    *,
-    dialect: str,
-    never_empty: bool,
-    softmax: bool = False,
-) -> str:
-    """One SQL expression for the list of labels in a row's set, in the order of ``classes``.
-
-    >>> import numpy as np
-    >>> thresholds = np.array([0.2, 0.5])
-    >>> print(set_expression(["p_a", "p_b"], ["a", "b"], thresholds, dialect="postgres", never_empty=False))
-    CASE WHEN "p_a" < CAST('Infinity' AS DOUBLE PRECISION) AND "p_b" < CAST('Infinity' AS DOUBLE PRECISION)
-    THEN array_remove(ARRAY[
-      CASE WHEN "p_a" >= CAST('0.2' AS DOUBLE PRECISION) THEN 'a' END,
-      CASE WHEN "p_b" >= CAST('0.5' AS DOUBLE PRECISION) THEN 'b' END
-    ], NULL) END
-    """
-    if dialect not in _GRAMMARS:
-        raise InputError(f"dialect must be one of {', '.join(get_args(Dialect))}; got {dialect!r}.")
-    grammar = _GRAMMARS[dialect]
-    if grammar.folds_case:
-        _require_distinct_in_any_case(columns, dialect)
-    names = [grammar.name(column) for column in columns]
-    usable = " AND ".join(f"{name} < {grammar.number(float('inf'))}" for name in names)
-    if not softmax:
-        return f"CASE WHEN {usable}\nTHEN {_listed(names, names, classes, thresholds, grammar, never_empty)} END"
-    usable += f" AND GREATEST({', '.join(names)}) > {grammar.number(float('-inf'))}"
-    scores, bind = _softmax(names, grammar, _own_prefix(columns))
-    listed = _listed(scores, names, classes, forgiving_cuts(thresholds), grammar, never_empty)
-    return f"CASE WHEN {usable}\nTHEN {bind(listed)} END"
-
-
-def _require_distinct_in_any_case(columns: Sequence[str], dialect: str) -> None:
-    """The database would take one column for both, and compare its scores with the other's threshold."""
-    seen: dict[str, str] = {}
-    for column in columns:
-        other = seen.setdefault(column.lower(), column)
-        if other != column:
-            raise InputError(
-                f"columns {other!r} and {column!r} differ in case only, and {dialect} takes them for one column. "
-                "Rename one of them in the database and pass columns= with the new names."
-            )
-
-
-def _listed(
-    scores: Sequence[str],
-    names: Sequence[str],
-    classes: Sequence[Label],
-    thresholds: FloatArray,
-    grammar: _Grammar,
-    never_empty: bool,
-) -> str:
-    """The labels whose score reaches its threshold; ``names`` tell which score is the highest."""
-    cuts = [f"{score} >= {grammar.number(cut)}" for score, cut in zip(scores, thresholds.tolist(), strict=True)]
-    labels = list(map(_label_writer(classes, grammar), classes))
-    members = [f"  CASE WHEN {cut} THEN {label} END" for cut, label in zip(cuts, labels, strict=True)]
-    listed = grammar.compact.format("\n" + ",\n".join(members) + "\n")
-    if not never_empty:
-        return listed
-    return f"CASE WHEN {' OR '.join(cuts)}\nTHEN {listed}\nELSE {grammar.compact.format(_top(names, labels))} END"
+def _written_labels(classes: Sequence[Label], grammar: _Grammar) -> list[str]:
+    """Labels keep their type where all share it; a list of a database has one type only, so others become text."""
+    kinds = {type(label) for label in classes}
+    if kinds == {bool}:
+        return ["TRUE" if label else "FALSE" for label in classes]
+    if kinds == {int}:
+        return [str(label) for label in classes]
+    if kinds == {float}:
+        return [grammar.number(float(label)) for label in classes]
+    return [grammar.text(str(label)) for label in classes]
 
 
 def _softmax(names: Sequence[str], grammar: _Grammar, prefix: str) -> tuple[list[str], Callable[[str], str]]:
@@ -184,10 +184,12 @@ def _softmax(names: Sequence[str], grammar: _Grammar, prefix: str) -> tuple[list
 
     Logits are widened before they are subtracted: a difference in single precision has lost bits already.
     """
-    wide = [grammar.wide(name) for name in names]
-    if grammar.let is None:
-        return [_one_probability(wide, own) for own in wide], str
+    wide = [f"CAST({name} AS {grammar.double})" for name in names]
     let = grammar.let
+    if let is None:  # 1 / the sum of exp(other - own) needs no name for a part: K² terms for all classes together
+        limits = f"{LEAST_EXPONENT}), {-LEAST_EXPONENT}"
+        sums = (" + ".join(f"EXP(LEAST(GREATEST({one} - {own}, {limits}))" for one in wide) for own in wide)
+        return [f"1 / ({total})" for total in sums], str
     top, powers, total = (f"{prefix}{word}" for word in ("top", "powers", "total"))
     items = [grammar.item.format(powers, place + grammar.first_item) for place in range(len(names))]
     exponents = [f"EXP(GREATEST({one} - {top}, {LEAST_EXPONENT}))" for one in wide]
@@ -198,37 +200,3 @@ def _softmax(names: Sequence[str], grammar: _Grammar, prefix: str) -> tuple[list
         return let.format(name=top, value=f"GREATEST({', '.join(wide)})", body=body)
 
     return [f"{item} / {total}" for item in items], bind
-
-
-def _one_probability(logits: Sequence[str], own: str) -> str:
-    """1 / the sum of exp(other - own), which needs no name for a part: K² terms for all classes together."""
-    limits = f"{LEAST_EXPONENT}), {-LEAST_EXPONENT}"
-    return f"1 / ({' + '.join(f'EXP(LEAST(GREATEST({one} - {own}, {limits}))' for one in logits)})"
-
-
-def _own_prefix(columns: Sequence[str]) -> str:
-    """The beginning of names that no score column has."""
-    prefix = "pacshift_"
-    while any(column.lower().startswith(prefix) for column in columns):
-        prefix += "_"
-    return prefix
-
-
-def _top(names: Sequence[str], labels: Sequence[str]) -> str:
-    """The label with the highest score, the first one on ties: the first that no later column exceeds."""
-    ways = [
-        f"WHEN {' AND '.join(f'{own} >= {later}' for later in names[place:][1:])} THEN {label}"
-        for place, (own, label) in enumerate(zip(names[:-1], labels[:-1], strict=True))
-    ]
-    return f"\n  CASE {' '.join(ways)} ELSE {labels[-1]} END\n"
-
-
-def _label_writer(classes: Sequence[Label], grammar: _Grammar) -> Callable[[Label], str]:
-    """Labels keep their type where all share it; a list of a database has one type only, so others become text."""
-    if all(isinstance(label, bool) for label in classes):
-        return lambda label: "TRUE" if label else "FALSE"
-    if all(isinstance(label, int) and not isinstance(label, bool) for label in classes):
-        return str
-    if all(isinstance(label, float) for label in classes):
-        return lambda label: grammar.number(float(label))
-    return lambda label: grammar.text(str(label))

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from pacshift.arrays import Label, LabelsLike, RngLike, ScoresLike
 from pacshift.certificate import Certificate
 from pacshift.certification.certify import certify
-from pacshift.certification.counted import count_rows, counted_before, measured
+from pacshift.certification.counted import count, measured, opened
 from pacshift.certification.label_sheet import LabelSheet
 from pacshift.certification.request import Request, check_request, require_fit
 from pacshift.defaults import DELTA, EPSILON
@@ -23,7 +23,6 @@ from pacshift.methods.base import score_for
 from pacshift.methods.ps_lp import ClassBalance, balanced
 from pacshift.progress import Progress
 from pacshift.rows.base import Rows, unwatched
-from pacshift.rows.memory import pair
 from pacshift.scores.transforms import TransformFunction, resolve_transform
 from pacshift.tally import Tally
 from pacshift.tally.groups import LabelsPer, check_labels_per
@@ -217,57 +216,46 @@ def calibrate(
     if has_labels and labelled is not None:
         raise InputError("target_labels and labelled are two ways to say the same. Give one of them.")
     check_labels_per(labels_per, has_labels=target_labels is not None, has_groups=target_groups is not None)
-    if isinstance(source_scores, Tally):
-        about: dict[str, object] = {"source_labels": source_labels, "target_scores": target_scores}
-        about |= {
-            "labelled": labelled,
-            "classes": classes,
-            "softmax": softmax,
-            "groups": groups,
-            "target_groups": target_groups,
-        }
-        data = counted_before(source_scores, target_labels, **about)
-        _log_notes(data.tally)
-        return certify(data, chosen, request.for_classes(data.tally.classes), progress=progress)
-    if isinstance(target_labels, Tally):
-        raise InputError("target_labels is a tally, but the source is not: pass labels of the target's rows.")
-    source, target = pair(
+    source, target, known_labels = opened(
         source_scores,
         source_labels,
         target_scores,
+        target_labels=target_labels,
+        labelled=labelled,
         classes=classes,
         softmax=softmax,
         groups=groups,
         target_groups=target_groups,
-        target_labels=target_labels,
         labels_per=labels_per,
     )
-    sheet = LabelSheet.load(labelled) if isinstance(labelled, (str, os.PathLike)) else labelled
-    return calibrate_rows(source, target, chosen, request, score, sheet=sheet, progress=progress)
+    return calibrate_rows(source, target, chosen, request, score, labelled=known_labels, progress=progress)
 
 
 def calibrate_rows(
-    source: Rows,
+    source: Rows | Tally,
     target: Rows | None,
     method: Method,
     request: Request,
     score: str | TransformFunction = "probability",
     *,
-    sheet: LabelSheet | None = None,
+    labelled: LabelSheet | Tally | None = None,
     progress: Progress | None = None,
 ) -> Certificate:
-    """The verb: count the rows, certify, measure the sets. Every caller ends here."""
-    request = request.for_classes(source.classes)
-    data = count_rows(source, target, method, request, resolve_transform(score_for(method, score)), sheet=sheet)
-    if source.watch is unwatched:
-        _log_notes(data.tally)
-    with nullcontext(progress) if progress else source.watch(source, "finding thresholds (%)") as report:
+    """The verb: count, certify, measure the sets. Every caller ends here.
+
+    A tally counts source and target. ``labelled`` are target labels that the rows do not hold: a sheet or, beside
+    a tally, the counts of the labelled rows.
+    """
+    transform = resolve_transform(score_for(method, score))
+    data = count(source, target, method, request, transform, labelled=labelled)
+    request = request.for_classes(data.tally.classes)
+    rows = None if isinstance(source, Tally) else source
+    if progress is None and (rows is None or rows.watch is unwatched):
+        for said in logits_note(data.tally):  # nobody may look at the notes; Python prints this by default
+            logger.warning(said)
+    with (
+        nullcontext(progress) if rows is None or progress else rows.watch(rows, "finding thresholds (%)") as report
+    ):
         certificate = certify(data, method, request, progress=report)
-    made = measured(certificate, data, method, sizes=target is not None and target.again != "never")
-    return made if source.columns is None else replace(made, columns=source.columns)
-
-
-def _log_notes(tally: Tally) -> None:
-    """Say what the certificate's notes will say where nobody may look at them; Python prints it by default."""
-    for note in logits_note(tally):
-        logger.warning(note)
+    made = measured(certificate, data, method, sizes=True)
+    return made if rows is None else replace(made, columns=rows.columns)

@@ -6,7 +6,7 @@ theorem of docs/methods/few-labels.md. The limit per class is Lemma 2 of docs/me
 
 import logging
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from time import perf_counter
@@ -26,14 +26,13 @@ from pacshift.errors import AssumptionError, InputError, UninformativeWarning
 from pacshift.files.origin import TIME_FORMAT, code_identity, current_time, pacshift_version
 from pacshift.methods import PST, Method, Solution, Task
 from pacshift.methods.base import facts_of, options_of
-from pacshift.methods.class_wise import capped
 from pacshift.methods.guarantee import promises_target
+from pacshift.methods.ps import capped
 from pacshift.mix.lp import solved_by
 from pacshift.parallel import in_background
 from pacshift.paths.labelled import smallest
 from pacshift.progress import Progress, Steps, tell
 from pacshift.scores.kind import require_same_kind
-from pacshift.tally import Tally
 from pacshift.tally.grid import single_cuts
 from pacshift.tally.once import Input, all_inputs, limited
 from pacshift.words.findings import by_labels_note, often_missed_note, suspicious
@@ -123,35 +122,52 @@ def certify(
     certificate = _certificate(data, method, request, found, assumption, inputs.result())
     if certificate.trivial:
         causes = " ".join(certificate.reasons) or "no threshold passes."
-        warnings.warn(f"every set contains all labels: {causes}", UninformativeWarning, stacklevel=3)
+        warnings.warn(f"every set contains all labels: {causes}", UninformativeWarning, stacklevel=4)
     tell(progress, 100)
     return certificate
 
 
 def _certificate(
     data: Data,
-    method: Method,
+    asked: Method,
     request: Request,
     found: Answer,
     assumption: Assumption | None,
     inputs: Sequence[Input],
 ) -> Certificate:
-    tally, solution = data.tally, found.solution
+    tally, labelled, method, solution = data.tally, data.labelled, found.method, found.solution
+    cuts, curve = solution.thresholds, solution.curve
+    by_labels = () if labelled is None else by_labels_note(found, asked, labelled.n_rows)
+    whose = "label-shifted " if request.contamination and method.assumes_label_shift else ""
+    missed = often_missed_note(found.misses, tally.classes, epsilon=request.epsilon, whose=whose)
+    # A promise that rests on label shift and is not empty says what if part of the target is not label-shifted.
+    rests_on_shift = promises_target(method) and method.assumes_label_shift and not np.isneginf(cuts).all()
+
+    def find_curves() -> tuple[BoundCurve | None, Sensitivity | None]:
+        drawn = None if curve is None else curve()
+        if not rests_on_shift:
+            return drawn, None
+        return drawn, sensitivity(tally, cuts, request, looks_at_target=method.needs_target)
+
+    asked_method = None
+    if asked.name != method.name:  # labelled target rows certify instead
+        weights = None if request.weights is None else tuple(request.weights.tolist())
+        asked_method = AskedMethod(asked.name, options_of(asked), weights)
     return Certificate(
-        thresholds=solution.thresholds,
+        thresholds=cuts,
         classes=tally.classes,
         epsilon=request.epsilon,
         delta=request.delta,
-        method=found.method.name,
-        options=options_of(found.method),
-        facts=replace(facts_of(found.method), tuned_on=solution.tuned_on),
-        guarantee=found.method.guarantee,
+        method=method.name,
+        options=options_of(method),
+        facts=replace(facts_of(method), tuned_on=solution.tuned_on),
+        guarantee=method.guarantee,
         score=tally.score,
         n_source=tally.n_source,
         n_target=tally.n_target,
         source_grouped=tally.source_grouped,
         target_grouped=tally.target_grouped,
-        n_target_labels=0 if data.labelled is None else data.labelled.n_rows,
+        n_target_labels=0 if labelled is None else labelled.n_rows,
         class_counts=tally.class_counts,
         predicted_counts=tally.target,
         weights=solution.weights,
@@ -164,161 +180,101 @@ def _certificate(
         assumption=assumption,
         score_kind=tally.full_source_kind,
         reasons=solution.reasons,
-        notes=_notes(data, method, request, found),
-        find_curves=_curves(tally, request, found),
+        notes=(*by_labels, *solution.notes, *missed, *suspicious(tally)),
+        find_curves=find_curves if rests_on_shift or curve is not None else None,
         never_empty=request.never_empty,
         transform=data.transform,
         softmax=tally.softmax,
-        provenance=_provenance(data, method, request, found, inputs),
-    )
-
-
-def _provenance(
-    data: Data, method: Method, request: Request, found: Answer, inputs: Sequence[Input]
-) -> Provenance:
-    """Where the certificate comes from; ``inputs`` are those of ``all_inputs``."""
-    tally, asked = data.tally, None
-    if method.name != found.method.name:  # labelled target rows certify instead
-        weights = None if request.weights is None else tuple(request.weights.tolist())
-        asked = AskedMethod(method.name, options_of(method), weights)
-    return Provenance(
-        created=current_time().strftime(TIME_FORMAT),
-        pacshift_version=pacshift_version(),
-        model_id=request.model_id,
-        note=request.note,
-        valid_until=request.valid_until,
-        inputs=limited(inputs, tally.n_more_inputs),
-        seed=request.seed,
-        command=None,
-        code=code_identity(),
-        counting=Counting(
-            grid=tally.grid,
-            bins=tally.bins is not None,
-            rows=data.count_labels is not None,
-            sample=data.sample is not None,
+        provenance=Provenance(
+            created=current_time().strftime(TIME_FORMAT),
+            pacshift_version=pacshift_version(),
+            model_id=request.model_id,
+            note=request.note,
+            valid_until=request.valid_until,
+            inputs=limited(inputs, tally.n_more_inputs),
+            seed=request.seed,
+            command=None,
+            code=code_identity(),
+            counting=Counting(
+                grid=tally.grid,
+                bins=tally.bins is not None,
+                rows=data.count_labels is not None,
+                sample=data.sample is not None,
+            ),
+            asked_method=asked_method,
+            solver=solved_by(),
         ),
-        asked_method=asked,
-        solver=solved_by(),
     )
-
-
-def _notes(data: Data, asked: Method, request: Request, found: Answer) -> tuple[str, ...]:
-    whose = "label-shifted " if request.contamination and found.method.assumes_label_shift else ""
-    by_labels = by_labels_note(found, asked, data.labelled.n_rows) if data.labelled is not None else ()
-    missed = often_missed_note(found.misses, data.tally.classes, epsilon=request.epsilon, whose=whose)
-    return (*by_labels, *found.solution.notes, *missed, *suspicious(data.tally))
-
-
-def _curves(
-    tally: Tally, request: Request, found: Answer
-) -> Callable[[], tuple[BoundCurve | None, Sensitivity | None]] | None:
-    """What computes the curve and, for a promise that rests on label shift and is not empty, the sensitivity."""
-    method, cuts, curve = found.method, found.solution.thresholds, found.solution.curve
-    rests_on_shift = promises_target(method) and method.assumes_label_shift and not np.isneginf(cuts).all()
-
-    def find() -> tuple[BoundCurve | None, Sensitivity | None]:
-        drawn = None if curve is None else curve()
-        if not rests_on_shift:
-            return drawn, None
-        return drawn, sensitivity(tally, cuts, request, looks_at_target=method.needs_target)
-
-    return find if rests_on_shift or curve is not None else None
 
 
 def answer(
     data: Data, method: Method, request: Request, refused: AssumptionError | None, steps: Steps | None = None
 ) -> Answer:
     """The thresholds. ``refused`` says that label shift was refuted; without target labels it is raised."""
+    alone = one_candidate(request, by_labels=True)
     if not method.assumes_label_shift:
-        return _by_labels(data, request, one_candidate(request, by_labels=True))
+        return candidate(data, PST(), request, alone)
     if data.labelled is None:
         if refused is not None:
             raise refused
-        return _by_method(data, method, request, one_candidate(request, by_labels=False), steps)
-    alone = one_candidate(request, by_labels=True)
+        return candidate(data, method, request, one_candidate(request, by_labels=False), steps)
     if refused is None:
         shares = two_candidates(request, method)
         known = mix_within(request, data.labelled, delta=shares.mix) if shares.mix else request.known
         try:
-            by_method = _by_method(data, method, replace(request, known=known), shares, steps)
-            both = by_method, _by_labels(data, request, shares)
+            by_method = candidate(data, method, replace(request, known=known), shares, steps)
+            both = by_method, candidate(data, PST(), request, shares)
             # They hold at once, so any rule may choose: the smaller sets.
             return both[smallest(data.tally, [each.solution.thresholds for each in both], data.count_labels)]
         except AssumptionError as refusal:
             # The method found it on its own, within its delta. That pays for the promise; the bounds of the misses
             # are a statement of their own, for which such a refusal is not paid.
             refused, alone = refusal, replace(alone, misses=shares.misses)
-    return replace(_by_labels(data, request, alone), refused=refused)
+    return replace(candidate(data, PST(), request, alone), refused=refused)
 
 
-def _by_method(data: Data, method: Method, request: Request, shares: DeltaShares, steps: Steps | None) -> Answer:
-    """What ``method`` certifies; the classes' misses are bounded by the source."""
-    tally, task = data.tally, _task(data, request, shares.method)
-    known, weights = request.known, request.weights
-    task = replace(task, known=known, weights=weights, sample=data.sample, steps=steps or Steps())
-    start = perf_counter()
-    logger.info("%s looks for thresholds of %d classes", method.name, tally.n_classes)
-    solution = method.solve(tally, task)
-    logger.info("%s found thresholds in %.2f s", method.name, perf_counter() - start)
-    return _limited(Answer(solution, _anything(tally), method), tally, request, shares)
-
-
-def _by_labels(data: Data, request: Request, shares: DeltaShares) -> Answer:
-    """What labelled target rows certify alone; they also bound the classes' misses (docs/methods/ps-t.md)."""
-    method = PST()
-    # Rows of a new kind have no label; all may be missed, the others at task.epsilon (few-labels.md, Lemma 3).
-    task = replace(_task(data, request, shares.labels), labelled=data.labelled)
-    solution = method.solve(data.tally, task)
-    labelled = data.labelled
-    assert labelled is not None  # else PS-T has refused
-    n_looks = len(labelled.looks)  # what is said of classes holds at all of them: each has its share
-    at_look = replace(shares, cap=shares.cap / n_looks, misses=shares.misses / n_looks)
-    found = Answer(solution, _anything(data.tally), method)
-    return _limited(
-        found, labelled.counted, request, at_look, n_unknown=labelled.n_without_class, what="labelled target rows"
-    )
-
-
-def _task(data: Data, request: Request, delta: float) -> Task:
-    return Task(
-        epsilon=clean_epsilon(request.epsilon, request.contamination),
-        delta=delta,
-        seed=request.seed,
-        count_labels=data.count_labels,
-        contamination=request.contamination,
-    )
-
-
-def _limited(
-    found: Answer,
-    rows: Tally,
-    request: Request,
-    shares: DeltaShares,
-    *,
-    n_unknown: int = 0,
-    what: str = "source examples",
+def candidate(
+    data: Data, method: Method, request: Request, shares: DeltaShares, steps: Steps | None = None
 ) -> Answer:
-    """The answer below the limit per class, with bounds of the classes' misses, both from ``rows``.
+    """What ``method`` certifies, below the limit per class, with bounds of the classes' misses.
+
+    These two come from the source; where PS-T certifies, from labelled target rows (docs/methods/ps-t.md). Rows of
+    a new kind have no label: all may be missed, the others at ``task.epsilon`` (few-labels.md, Lemma 3).
 
     Here thresholds become final. Plain scores may come in single precision at one time and in double at another,
     so their thresholds are those that make the same sets of both (docs/serving.md). A transform rounds its scores
     first, and needs no such care.
     """
-    solution, limit = found.solution, 1.0
+    task = Task(
+        epsilon=clean_epsilon(request.epsilon, request.contamination),
+        delta=shares.method if method.assumes_label_shift else shares.labels,
+        seed=request.seed,
+        weights=request.weights,
+        count_labels=data.count_labels,
+        known=request.known,
+        contamination=request.contamination,
+        labelled=data.labelled,
+        sample=data.sample,
+        steps=steps or Steps(),
+    )
+    start = perf_counter()
+    logger.info("%s looks for thresholds of %d classes", method.name, data.tally.n_classes)
+    solution = method.solve(data.tally, task)
+    logger.info("%s found thresholds in %.2f s", method.name, perf_counter() - start)
+    rows, what, n_unknown, n_looks, limit = data.tally, "source examples", 0, 1, 1.0
+    if not method.assumes_label_shift:
+        assert data.labelled is not None  # else PS-T has refused
+        rows, what, n_unknown = data.labelled.counted, "labelled target rows", data.labelled.n_without_class
+        n_looks = len(data.labelled.looks)  # what is said of classes holds at all of them: each has its share
     if request.class_epsilon is not None:
-        limit = request.class_epsilon
-        solution = capped(solution, rows, class_epsilon=limit, delta=shares.cap, n_unknown=n_unknown, what=what)
+        limit, delta = request.class_epsilon, shares.cap / n_looks
+        solution = capped(solution, rows, class_epsilon=limit, delta=delta, n_unknown=n_unknown, what=what)
     if rows.score == "probability":
         solution = replace(solution, thresholds=single_cuts(solution.thresholds))
-    misses = class_miss(
-        rows, solution.thresholds, delta=shares.misses, never_empty=request.never_empty, n_unknown=n_unknown
-    )
+    delta, never_empty = shares.misses / n_looks, request.never_empty
+    misses = class_miss(rows, solution.thresholds, delta=delta, never_empty=never_empty, n_unknown=n_unknown)
     bounds = Interval(np.minimum(misses.lower, limit), np.minimum(misses.upper, limit))
-    return replace(found, solution=solution, misses=bounds)
-
-
-def _anything(tally: Tally) -> Interval:
-    return Interval(np.zeros(tally.n_classes), np.ones(tally.n_classes))
+    return Answer(solution, bounds, method)
 
 
 def one_candidate(request: Request, *, by_labels: bool) -> DeltaShares:

@@ -1,18 +1,19 @@
-"""From rows to what ``certify`` works on: how rows are counted and looked at again, decided in one place.
+"""From what a verb is given to what ``certify`` works on: how rows are counted and looked at again, in one place.
 
 ``calibrate`` decides by what the rows allow, ``verify`` by what the certificate says: the same ``Counting``.
 """
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
+from pacshift.arrays import LabelsLike, ScoresLike
 from pacshift.certificate import Certificate
 from pacshift.certificate.provenance import Counting
-from pacshift.certificate.rule import transform_of
 from pacshift.certification.label_sheet import LabelSheet
-from pacshift.certification.label_sheet.plan import RowDraw
-from pacshift.certification.labelled import require_both_grouped, split_at_random, split_by_sheet
+from pacshift.certification.labelled import by_sheet, split_at_random
 from pacshift.certification.request import Request
 from pacshift.certification.trust import one_label_error, points_below
 from pacshift.errors import InputError
@@ -20,8 +21,8 @@ from pacshift.methods import Method
 from pacshift.paths.labelled import CountLabels, LabelledTarget, RowsToPlan
 from pacshift.paths.sample import RowSample
 from pacshift.rows import fold
-from pacshift.rows.base import Matrix, Rows
-from pacshift.scores.check import ScoreMatrix
+from pacshift.rows.base import Rows
+from pacshift.rows.memory import pair
 from pacshift.scores.transforms import Transform
 from pacshift.tally import Tally
 
@@ -32,80 +33,86 @@ About as many rows as are read in a second."""
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Data:
-    """What was counted: source and target, the labelled target rows, and rows that can be looked at again.
-
-    ``counts_sizes``: sizes of sets are counted on the target's rows, not on bins. ``samples``: thresholds are
-    tuned on samples of rows. ``explains``: after a refusal rows say what labels would bring.
-    """
+    """What was counted: source and target, the labelled target rows, and what rows say when looked at again."""
 
     tally: Tally
     labelled: LabelledTarget | None = None
     transform: Transform | None = None
-    source: Rows | None = None
     target: Rows | None = None
-    counts_sizes: bool = False
-    samples: bool = False
-    explains: bool = False
-
-    @property
-    def count_labels(self) -> CountLabels | None:
-        """Counts mean sizes of sets on the target's rows, where that is to be done."""
-        return partial(fold.mean_sizes, self.target) if self.target is not None and self.counts_sizes else None
-
-    @property
-    def sample(self) -> Callable[[], RowSample] | None:
-        """Reads samples of source and target rows to tune thresholds with, where that is to be done."""
-        if self.source is None or self.target is None or not self.samples:
-            return None
-        return partial(fold.sample, self.source, self.target, self.tally)
-
-    @property
-    def to_plan(self) -> Callable[[], RowsToPlan] | None:
-        """Reads rows to plan with after a refusal, where there are any to look at."""
-        if self.source is None or self.target is None or not self.explains:
-            return None
-        return partial(fold.plan_after_refusal, self.source, self.target)
+    count_labels: CountLabels | None = None
+    """Counts mean sizes of sets on the target's rows, not on bins."""
+    sample: Callable[[], RowSample] | None = None
+    """Reads samples of source and target rows to tune thresholds with."""
+    to_plan: Callable[[], RowsToPlan] | None = None
+    """Reads rows that say after a refusal what labels would bring."""
 
 
-def counted_before(tally: Tally, target_labels: object = None, **rows: object) -> Data:
-    """Counts that were made elsewhere, with those of labelled target rows. What is about ``rows`` is refused."""
-    for name in (name for name, value in rows.items() if value is not None and value is not False):
+def opened(
+    source_scores: ScoresLike | Rows | Tally,
+    source_labels: LabelsLike | Rows | None,
+    target_scores: ScoresLike | Rows | None,
+    *,
+    target_labels: LabelsLike | Tally | None = None,
+    labelled: LabelSheet | str | os.PathLike[str] | None = None,
+    **about: Any,
+) -> tuple[Rows | Tally, Rows | None, LabelSheet | Tally | None]:
+    """What a verb works on: rows of source and target and a label sheet, or a tally and that of labelled rows.
+
+    ``about`` are the other arguments of ``pair``, which are refused beside a tally.
+    """
+    if not isinstance(source_scores, Tally):
+        if isinstance(target_labels, Tally):
+            raise InputError("target_labels is a tally, but the source is not: pass labels of the target's rows.")
+        rows = pair(source_scores, source_labels, target_scores, target_labels=target_labels, **about)
+        return *rows, LabelSheet.load(labelled) if isinstance(labelled, (str, os.PathLike)) else labelled
+    about |= {"source_labels": source_labels, "target_scores": target_scores, "labelled": labelled}
+    for name in (name for name, value in about.items() if value is not None and value is not False):
         raise InputError(f"{name} is about rows, but a tally holds counts alone. Leave it out, or pass rows.")
-    if target_labels is None:
-        return Data(tally)
-    if not isinstance(target_labels, Tally):
+    if target_labels is not None and not isinstance(target_labels, Tally):
         raise InputError(
             "target_labels must be a tally of the labelled target rows, as the first argument is a tally: "
             "Tally.from_scores of them."
         )
-    require_both_grouped(tally, target_labels)
-    return Data(tally, LabelledTarget.of_tally(target_labels))
+    return source_scores, None, target_labels
 
 
-def count_rows(
-    source: Rows,
+def count(
+    source: Rows | Tally,
     target: Rows | None,
     method: Method,
     request: Request,
-    transform: Transform,
+    transform: Transform | None,
     *,
-    sheet: LabelSheet | None = None,
+    labelled: LabelSheet | Tally | None = None,
     counting: Counting | None = None,
 ) -> Data:
-    """The counts, the labelled rows, and what is looked at again; as the ``counting`` of a certificate says."""
+    """The counts, the labelled rows, and what is looked at again; as the ``counting`` of a certificate says.
+
+    A tally counts source and target; ``labelled`` are then the counts of labelled target rows, else a sheet.
+    """
+    if isinstance(source, Tally):
+        if not isinstance(labelled, Tally):
+            return Data(source)
+        if (labelled.source_grouped is None) != (source.target_grouped is None):  # draws of another kind
+            raise InputError(
+                "target_labels: the labelled rows and the target must both be counted with groups=, or both "
+                "without."
+            )
+        return Data(source, LabelledTarget.of_tally(labelled))
+    assert transform is not None  # only counts do without
     grid, bins = (None, method.needs_bins) if counting is None else (counting.grid, counting.bins)
-    tally = fold.both(source, target, transform, soft=method.needs_soft, bins=bins, grid=grid, hashed=True)
+    tally = fold.both(source, target, transform, soft=method.needs_soft, bins=bins, grid=grid, sha256=True)
     data = looked_at(source, target, tally, transform, counting)
     request = request.for_classes(tally.classes)
-    if sheet is not None:
+    if isinstance(labelled, LabelSheet):
         if target is None:
             raise InputError("labelled is a sheet of target rows, but target_scores is None. Pass the scores too.")
-        return replace(data, labelled=sheet_target(source, target, sheet, request, transform, tally))
+        return replace(data, labelled=by_sheet(source, target, labelled, request, transform, tally))
     if target is None or target.labels != "some":
         return data
-    scores, labels, unlabelled = fold.labelled(target)
-    rows, to_plan = ScoreMatrix(scores, tally.classes), fold.to_plan(source, unlabelled)
-    return replace(data, labelled=split_at_random(rows, labels, request, to_plan, transform, tally))
+    scores, labels, others = fold.labelled(target)
+    to_plan = fold.to_plan(source, others)
+    return replace(data, labelled=split_at_random(scores, labels, request, to_plan, transform, tally))
 
 
 def looked_at(
@@ -121,37 +128,16 @@ def looked_at(
     return Data(
         tally,
         transform=transform,
-        source=source,
         target=target,
-        counts_sizes=sizes and transform.function is None,
-        samples=samples,
-        explains=counting is None,
+        count_labels=partial(fold.mean_sizes, target) if sizes and transform.function is None else None,
+        sample=partial(fold.sample, source, target, tally) if samples else None,
+        to_plan=partial(fold.plan_after_refusal, source, target) if counting is None else None,
     )
-
-
-def sheet_scores(target: Rows, sheet: LabelSheet) -> tuple[Matrix, Matrix]:
-    """The scores of the sheet's rows, in the order of the sheet, and of a sample of the other rows.
-
-    An InputError if this is another target, or if the sheet's seed draws other rows.
-    """
-    draw = RowDraw(len(sheet.rows), sheet.seed, len(target.classes))
-    found = fold.pick(target, sheet.rows, lambda batch: draw.add(batch.given, batch.kept))
-    sheet.require_target(draw, target.numbers, target.described)
-    return found
-
-
-def sheet_target(
-    source: Rows | None, target: Rows, sheet: LabelSheet, request: Request, transform: Transform, tally: Tally
-) -> LabelledTarget:
-    """The target rows of a sheet that are filled in, with rows that are not on it to plan with."""
-    scores, others = sheet_scores(target, sheet)
-    to_plan = None if source is None else fold.to_plan(source, others)
-    return split_by_sheet(sheet, ScoreMatrix(scores, tally.classes), request, to_plan, transform, tally)
 
 
 def cut_of(certificate: Certificate) -> fold.Cut:
     """What makes the sets of a certificate."""
-    return fold.Cut(certificate.thresholds, transform_of(certificate), certificate.never_empty)
+    return fold.Cut(certificate.thresholds, certificate.own_transform(), certificate.never_empty)
 
 
 def measured(

@@ -11,10 +11,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from pacshift.arrays import BoolArray, IntArray, Label
+from pacshift.arrays import IntArray, Label
 from pacshift.bounds import ROUNDING, Interval, clean_shares, clopper_pearson
-from pacshift.certification.label_sheet import LabelSheet
-from pacshift.certification.label_sheet.sheet import UNKNOWN
+from pacshift.certification.label_sheet import UNKNOWN, LabelSheet, RowDraw
 from pacshift.certification.request import Request
 from pacshift.errors import AssumptionError, InputError, UnfinishedSheetError
 from pacshift.paths.labelled import (
@@ -27,6 +26,8 @@ from pacshift.paths.labelled import (
     typical_error,
 )
 from pacshift.paths.looks import test_rows
+from pacshift.rows import fold
+from pacshift.rows.base import Matrix, Rows
 from pacshift.scores.check import ScoreMatrix
 from pacshift.scores.transforms import Transform
 from pacshift.tally import Tally
@@ -37,57 +38,61 @@ SEEN_BY_CHANCE = 1e-6
 
 
 def split_at_random(
-    rows: ScoreMatrix,
-    labels: IntArray,
-    request: Request,
-    to_plan: RowsToPlan,
-    transform: Transform,
-    tally: Tally,
+    scores: Matrix, labels: IntArray, request: Request, to_plan: RowsToPlan, transform: Transform, tally: Tally
 ) -> LabelledTarget:
     """Labelled rows with a pilot chosen by coins, and one look at the others."""
     n_test = test_rows(len(labels), epsilon=request.epsilon, delta=request.delta)
-    pilot = choose_pilot(rows.values, labels, len(labels) - n_test, request.seed)
-    is_pilot = np.zeros(len(labels), bool)
-    is_pilot[pilot] = True
-    require_unseen(to_plan.chance_to_see(rows.values[~is_pilot]))
+    pilot = choose_pilot(scores, labels, len(labels) - n_test, request.seed)
+    is_test = np.ones(len(labels), bool)
+    is_test[pilot] = False
+    require_unseen(to_plan.chance_to_see(scores[is_test]))
     # In the pilot's own order, because sums of floats depend on it.
-    planning = to_plan.with_pilot(rows.values[pilot], labels[pilot], transform)
-    return LabelledTarget(
-        _count(rows, labels, np.ones(len(labels), bool), transform, tally),
-        _count(rows, labels, ~is_pilot, transform, tally),
-        looks=(n_test,),
-        planning=planning,
-    )
+    planning = to_plan.with_pilot(scores[pilot], labels[pilot], transform)
+    counted = _count(scores, labels, transform, tally)
+    test = _count(scores[is_test], labels[is_test], transform, tally)
+    return LabelledTarget(counted, test, looks=(n_test,), planning=planning)
 
 
-def _count(
-    rows: ScoreMatrix, labels: IntArray, chosen: BoolArray | IntArray, transform: Transform, tally: Tally
-) -> Tally:
-    """The counts of chosen rows, whose labels are columns, of the same kind as ``tally``."""
-    names = [rows.classes[column] for column in labels[chosen].tolist()]
-    soft, own = tally.soft is not None, replace(rows, values=rows.values[chosen])
-    found = Tally.from_scores(own, names, score=transform, soft=soft)
+def _count(scores: Matrix, labels: IntArray, transform: Transform, tally: Tally) -> Tally:
+    """The counts of rows whose labels are columns, of the same kind as ``tally``."""
+    names, soft = [tally.classes[column] for column in labels.tolist()], tally.soft is not None
+    found = Tally.from_scores(ScoreMatrix(scores, tally.classes), names, score=transform, soft=soft)
     return replace(found, softmax=tally.softmax)
 
 
-def split_by_sheet(
-    sheet: LabelSheet,
-    rows: ScoreMatrix,
-    request: Request,
-    to_plan: RowsToPlan | None,
-    transform: Transform,
-    tally: Tally,
-) -> LabelledTarget:
-    """The labels of a sheet up to its last complete look; ``rows`` are its rows, in its order.
+def sheet_scores(target: Rows, sheet: LabelSheet) -> tuple[Matrix, Matrix]:
+    """The scores of the sheet's rows, in the order of the sheet, and of a sample of the other rows.
 
-    Without ``to_plan`` there are only counts of the source, and nothing is tuned. Before the first look
-    nothing can be certified: an UnfinishedSheetError says what to expect.
+    An InputError if this is another target, or if the sheet's seed draws other rows.
     """
-    require_same_promise(sheet, request)
-    labels, n_pilot = sheet.label_index(rows.classes), sheet.n_pilot
+    draw = RowDraw(len(sheet.rows), sheet.seed, len(target.classes))
+    found = fold.pick(target, sheet.rows, lambda batch: draw.add(batch.given, batch.kept))
+    sheet.require_target(draw, target.numbers, target.described)
+    return found
+
+
+def by_sheet(
+    source: Rows | None, target: Rows, sheet: LabelSheet, request: Request, transform: Transform, tally: Tally
+) -> LabelledTarget:
+    """The labels of a sheet up to its last complete look, with rows that are not on it to plan with.
+
+    Without the source's rows, where only its counts are at hand, nothing is tuned. Before the first look nothing
+    can be certified: an UnfinishedSheetError says what to expect.
+    """
+    for name in ("epsilon", "delta"):
+        asked, planned = getattr(request, name), getattr(sheet, name)
+        if asked != planned:
+            raise InputError(
+                f"{sheet.name} was made for {name}={planned:g}, but {name}={asked:g} was asked for. Its looks "
+                f"hold for the {name} that they were planned with: pass {name}={planned!r}. A second sheet would "
+                "spend delta again."
+            )
+    scores, others = sheet_scores(target, sheet)
+    to_plan = None if source is None else fold.to_plan(source, others)
+    labels, n_pilot = sheet.label_index(tally.classes), sheet.n_pilot
     known = labels >= 0  # in the pilot rows that nobody can label are left out
     pilot = np.flatnonzero(known[:n_pilot])
-    planning = None if to_plan is None else to_plan.with_pilot(rows.values[pilot], labels[pilot], transform)
+    planning = None if to_plan is None else to_plan.with_pilot(scores[pilot], labels[pilot], transform)
     if sheet.last_complete_look is None:
         raise _unfinished(sheet, planning, tally, request)
     n_used = sheet.looks[sheet.last_complete_look]
@@ -98,10 +103,10 @@ def split_by_sheet(
         )
     used, tested = np.flatnonzero(known[:n_used]), n_pilot + np.flatnonzero(known[n_pilot:n_used])
     if to_plan is not None:
-        require_unseen(to_plan.chance_to_see(rows.values[tested]))
+        require_unseen(to_plan.chance_to_see(scores[tested]))
     return LabelledTarget(
-        _count(rows, labels, used, transform, tally),
-        _count(rows, labels, tested, transform, tally),
+        _count(scores[used], labels[used], transform, tally),
+        _count(scores[tested], labels[tested], transform, tally),
         n_unknown=n_used - n_pilot - len(tested),
         n_unknown_pilot=n_pilot - len(pilot),
         looks=sheet.test_rows,
@@ -121,27 +126,16 @@ def require_unseen(chance: float) -> None:
         )
 
 
-def require_same_promise(sheet: LabelSheet, request: Request) -> None:
-    """The looks of a sheet are paid for at its own epsilon and delta."""
-    for name in ("epsilon", "delta"):
-        asked, planned = getattr(request, name), getattr(sheet, name)
-        if asked != planned:
-            raise InputError(
-                f"{sheet.name} was made for {name}={planned:g}, but {name}={asked:g} was asked for. Its looks "
-                f"hold for the {name} that they were planned with: pass {name}={planned!r}. A second sheet would "
-                "spend delta again."
-            )
-
-
 def _unfinished(
     sheet: LabelSheet, planning: Planning | None, source: Tally, request: Request
 ) -> UnfinishedSheetError:
+    """What is missing, and what sets can be expected by the labels of the pilot."""
     first, filled = sheet.looks[0], sheet.n_filled
-    missing = f"{sheet.name}: {filled:,} rows are filled in, and the first look is after {first:,}."
-    more = first - filled
-    remedy = f"Label {more:,} more {'row' if more == 1 else 'rows'} from the top. Nothing is certified yet."
+    said = f"{sheet.name}: {filled:,} rows are filled in, and the first look is after {first:,}. Label "
+    said += f"{first - filled:,} more {'row' if first - filled == 1 else 'rows'} from the top. Nothing is "
+    said += "certified yet."
     if planning is None or not (sheet.pilot_complete and len(planning.pilot)):
-        return UnfinishedSheetError(f"{missing} {remedy}")
+        return UnfinishedSheetError(said)
     expected = forecast(planning)
     path = tuned_path(expected, source, epsilon=request.epsilon)
     cuts = zip(sheet.looks, sheet.test_rows, sheet.cuts(request.delta), strict=True)
@@ -149,13 +143,13 @@ def _unfinished(
         f"{mean_size(expected.size_at(path, typical_error(cut, rows)))} after {look:,}" for look, rows, cut in cuts
     ]
     return UnfinishedSheetError(
-        f"{missing} {remedy} By the {len(planning.pilot):,} labels of the pilot, sets of about this many labels "
-        f"can be expected: {', '.join(sizes)}."
+        f"{said} By the {len(planning.pilot):,} labels of the pilot, sets of about this many labels can be "
+        f"expected: {', '.join(sizes)}."
     )
 
 
-def check_labelled(labelled: Tally, tally: Tally) -> Tally:
-    """The counts of the labelled rows, or an InputError if they do not fit the others."""
+def check_labelled(labelled: Tally, tally: Tally) -> None:
+    """Refuse counts of labelled rows that do not fit the others."""
     kinds = [(part.classes, part.score, part.softmax) for part in (labelled, tally)]
     if kinds[0] != kinds[1]:
         raise InputError(
@@ -167,7 +161,6 @@ def check_labelled(labelled: Tally, tally: Tally) -> Tally:
             f"target_labels: {labelled.n_source:,} labelled rows, but the target has {tally.n_target:,} rows. "
             "Count the labelled rows among the target as well, and label at least one."
         )
-    return labelled
 
 
 def mix_bounds(labelled: Tally, n_unknown: int = 0, *, delta: float) -> Interval:
@@ -224,11 +217,3 @@ def both_bounds(
         )
     # Ends cross by rounding or, with contamination, by what the two are about: turned, they are wider and valid.
     return Interval(np.minimum(lower, upper), np.maximum(lower, upper))
-
-
-def require_both_grouped(tally: Tally, labelled: Tally | None) -> None:
-    """Refuse labelled target rows that are draws of another kind than the target they belong to."""
-    if labelled is not None and (labelled.source_grouped is None) != (tally.target_grouped is None):
-        raise InputError(
-            "target_labels: the labelled rows and the target must both be counted with groups=, or both without."
-        )

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from pacshift.arrays import Label, LabelsLike, ScoresLike
-from pacshift.certification.counted import counted_before
+from pacshift.certification.counted import opened
 from pacshift.certification.refusal import check_label_shift, refusal_of
 from pacshift.certification.request import check_request
 from pacshift.defaults import DELTA
@@ -11,7 +11,6 @@ from pacshift.errors import AssumptionError, InputError
 from pacshift.mix.prevalence import KnownMix, Prevalence, mix_intervals
 from pacshift.rows.base import Rows
 from pacshift.rows.fold import both
-from pacshift.rows.memory import pair
 from pacshift.tally import Tally
 from pacshift.words.findings import ways_on
 
@@ -78,22 +77,18 @@ def prevalence(
     >>> prevalence(tally, delta=0.05).mix.lower.round(2)
     array([0.  , 0.99])
     """
-    if isinstance(source_scores, Tally):
-        about: dict[str, object] = {"source_labels": source_labels, "target_scores": target_scores}
-        about |= {"groups": groups, "target_groups": target_groups, "classes": classes, "softmax": softmax}
-        tally = counted_before(source_scores, **about).tally
-    else:
-        given = pair(
-            source_scores,
-            source_labels,
-            target_scores,
-            classes=classes,
-            softmax=softmax,
-            groups=groups,
-            target_groups=target_groups,
-        )
-        tally = both(*given, soft=False, bins=False)
-    request = check_request(delta=delta, known_mix=known_mix).for_classes(tally.classes)
+    asked = check_request(delta=delta, known_mix=known_mix)  # before anything is counted
+    source, target, _ = opened(
+        source_scores,
+        source_labels,
+        target_scores,
+        classes=classes,
+        softmax=softmax,
+        groups=groups,
+        target_groups=target_groups,
+    )
+    tally = source if isinstance(source, Tally) else both(source, target, soft=False, bins=False)
+    request = asked.for_classes(tally.classes)
     for what, rows in (("labelled source", tally.n_source), ("target", tally.n_target)):
         if not rows:
             raise InputError(f"no {what} rows: prevalence needs a labelled source and an unlabelled target.")

@@ -11,16 +11,14 @@ from pacshift.arrays import LabelsLike, ScoresLike
 from pacshift.certificate import Certificate
 from pacshift.certificate.file import COMPARED, Compared, how_compared, to_document, words_in
 from pacshift.certificate.provenance import Provenance
-from pacshift.certificate.rule import transform_of
 from pacshift.certification.certify import certify
-from pacshift.certification.counted import Data, count_rows, counted_before, measured
+from pacshift.certification.counted import count, measured, opened
 from pacshift.certification.label_sheet import LabelSheet
 from pacshift.certification.request import Request, check_request, require_fit
 from pacshift.errors import AssumptionError, InputError, UninformativeWarning
 from pacshift.files.codec import is_number
 from pacshift.methods import METHODS, Method, resolve_method
 from pacshift.rows.base import Rows
-from pacshift.rows.memory import pair
 from pacshift.scores.frames import column_names
 from pacshift.scores.transforms import TransformFunction
 from pacshift.tally import Tally
@@ -145,107 +143,91 @@ def verify(
     >>> verify(made, source, labels, target[:-1]).differences[0]
     'n_target: the certificate says 500, these data give 499'
     """
-    if isinstance(source_scores, Tally):
-        about: dict[str, object] = {"source_labels": source_labels, "target_scores": target_scores}
-        about |= {"labelled": labelled, "groups": groups, "target_groups": target_groups, "score": score}
-        return verify_data(certificate, counted_before(source_scores, target_labels, **about), method)
-    if isinstance(target_labels, Tally):
-        raise InputError("target_labels is a tally, but the source is not: pass labels of the target's rows.")
-    stored = _loaded(certificate)
+    stored, about = _loaded(certificate), dict[str, Any](score=score)
     names = () if stored.columns is None else stored.columns.scores
-    source, target = pair(
+    if not isinstance(source_scores, (Rows, Tally)):
+        grouped = stored.target_grouped
+        about = {"columns": names, "labels_per": None if grouped is None else grouped.labels_per}
+        about |= {"classes": stored.classes, "softmax": stored.softmax}
+    elif not isinstance(source_scores, Tally):
+        about = {"columns": names}
+    source, target, known = opened(
         source_scores,
         source_labels,
         target_scores,
-        classes=None if isinstance(source_scores, Rows) else stored.classes,
-        columns=names,
-        softmax=stored.softmax and not isinstance(source_scores, Rows),
+        target_labels=target_labels,
+        labelled=labelled,
         groups=groups,
         target_groups=target_groups,
-        target_labels=target_labels,
-        labels_per=None if stored.target_grouped is None else stored.target_grouped.labels_per,
+        **about,
     )
-    sheet = LabelSheet.load(labelled) if isinstance(labelled, (str, os.PathLike)) else labelled
-    found = column_names(source_scores) if not isinstance(source_scores, Rows) else source_scores.column_names
+    found = source_scores.column_names if isinstance(source_scores, Rows) else column_names(source_scores)
     named = set(names) <= set(map(str, found or ())) and bool(names)
-    return verify_rows(certificate, source, target, method=method, score=score, sheet=sheet, named=named)
+    return verify_rows(certificate, source, target, method=method, score=score, labelled=known, named=named)
 
 
 def verify_rows(
     certificate: CertificateLike,
-    source: Rows,
+    source: Rows | Tally,
     target: Rows | None,
     *,
     method: Method | None = None,
     score: TransformFunction | None = None,
-    sheet: LabelSheet | None = None,
+    labelled: LabelSheet | Tally | None = None,
     named: bool = False,
+    inputs: tuple[Input, ...] | None = None,
 ) -> Verification:
-    """The verb: ``calibrate`` with the counting that the certificate remembers, compared with the certificate.
+    """The verb: ``calibrate_rows`` with the counting that the certificate remembers, and the two compared.
 
-    ``named``: scores were found by the names of columns that the certificate remembers.
+    ``named``: scores were found by the names of columns that the certificate remembers. ``inputs`` are the files,
+    if a tally does not say them.
     """
     stored = _loaded(certificate)
-    chosen, transform = method_of(stored, method), transform_of(stored, score)
-    counting = stored.provenance.counting
-    data = count_rows(source, target, chosen, request_of(stored), transform, sheet=sheet, counting=counting)
-    return verify_data(certificate, data, method, named=named)
-
-
-def verify_data(
-    certificate: CertificateLike,
-    data: Data,
-    method: Method | None = None,
-    inputs: tuple[Input, ...] | None = None,
-    named: bool = False,
-) -> Verification:
-    """The same from what was counted. ``inputs`` are the files, if the counts do not say them."""
-    stored = _loaded(certificate)
-    chosen, request = method_of(stored, method), request_of(stored)
+    made, chosen, request = stored.provenance, method_of(stored, method), request_of(stored)
+    transform = None if isinstance(source, Tally) else stored.own_transform(score)
+    data = count(source, target, chosen, request, transform, labelled=labelled, counting=made.counting)
     if stored.n_target_labels and data.labelled is None:
         raise InputError(
             f"this certificate was made with labels of {stored.n_target_labels:,} target rows: pass them as "
             "target_labels= or labelled=."
         )
     require_fit(chosen, request, has_labels=data.labelled is not None)
-    if tuple(map(str, data.tally.classes)) != tuple(map(str, stored.classes)):
+    classes = data.tally.classes
+    if tuple(map(str, classes)) != tuple(map(str, stored.classes)):
         raise InputError(
-            f"the data have the classes {data.tally.classes!r}, the certificate {stored.classes!r}. "
+            f"the data have the classes {classes!r}, the certificate {stored.classes!r}. "
             "Verify it with the data that it was made from."
         )
+    numbers, words, origin = list[str](), list[str](), list[str]()
+    found: Certificate | None = None
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UninformativeWarning)
-            found = certify(data, chosen, request.for_classes(data.tally.classes))
+            found = certify(data, chosen, request.for_classes(classes))
     except AssumptionError as refusal:
-        said = f"nothing can be certified from these data: {refusal}"
-        return _said("different", [said], [], left_open(stored, None, named=named), None)
-    if inputs is not None:
-        found = replace(found, provenance=replace(found.provenance, inputs=inputs))
-    one_label = stored.one_label_error is not None
-    found = measured(found, data, chosen, sizes=stored.set_sizes is not None, one_label=one_label)
-    if stored.curve is not None or stored.sensitivity is not None:
-        found = found.with_curves()
-    made, now = stored.provenance, found.provenance
-    differ, origin = differences(stored, found), origins_differ(made, now)
-    numbers, words = list(differ.numbers), list(differ.words)
-    if not isinstance(certificate, Certificate) and words_in(certificate) != stored.explain().splitlines():
-        words.append("in_words is not what the numbers of the file say")
-    if (made.pacshift_version, made.code, made.solver) == (now.pacshift_version, now.code, now.solver):
-        numbers, words = numbers + words, []  # nothing else can be the reason
-    verdict: VerifyVerdict = "different" if numbers else "equal up to provenance" if origin or words else "equal"
-    return _said(verdict, numbers, [*origin, *words], left_open(stored, now, named=named), found)
+        numbers = [f"nothing can be certified from these data: {refusal}"]
+    if found is not None:
+        if inputs is not None:
+            found = replace(found, provenance=replace(found.provenance, inputs=inputs))
+        one_label = stored.one_label_error is not None
+        found = measured(found, data, chosen, sizes=stored.set_sizes is not None, one_label=one_label)
+        if stored.curve is not None or stored.sensitivity is not None:
+            found = found.with_curves()
+        now = found.provenance
+        numbers, words = differences(stored, found)
+        origin = origins_differ(made, now)
+        if not isinstance(certificate, Certificate) and words_in(certificate) != stored.explain().splitlines():
+            words.append("in_words is not what the numbers of the file say")
+        if (made.pacshift_version, made.code, made.solver) == (now.pacshift_version, now.code, now.solver):
+            numbers, words = numbers + words, []  # nothing else can be the reason
+    differ: VerifyVerdict = "different" if numbers else "equal up to provenance" if origin or words else "equal"
+    unverified = left_open(stored, None if found is None else found.provenance, named=named)
+    text = verification_in_words(differ, numbers, [*origin, *words], unverified)
+    return Verification(differ, tuple(numbers), (*origin, *words), tuple(unverified), text, found)
 
 
 def _loaded(certificate: CertificateLike) -> Certificate:
     return certificate if isinstance(certificate, Certificate) else Certificate.load(certificate)
-
-
-def _said(
-    verdict: VerifyVerdict, differ: list[str], origin: list[str], unverified: list[str], found: Certificate | None
-) -> Verification:
-    text = verification_in_words(verdict, differ, origin, unverified)
-    return Verification(verdict, tuple(differ), tuple(origin), tuple(unverified), text, found)
 
 
 def method_of(certificate: Certificate, method: Method | None) -> Method:
@@ -279,44 +261,26 @@ def request_of(certificate: Certificate) -> Request:
     known, known_mix = certificate.known_mix, None
     if known is not None:
         known_mix = dict(zip(certificate.classes, zip(known.lower, known.upper, strict=True), strict=True))
-    return check_request(
-        epsilon=certificate.epsilon,
-        delta=certificate.delta,
-        class_epsilon=certificate.class_epsilon,
-        contamination=certificate.contamination,
-        known_mix=known_mix,
-        never_empty=certificate.never_empty,
-        weights=weights if needs_weights else None,
-        rng=certificate.provenance.seed,
-    )
+    same = ("epsilon", "delta", "class_epsilon", "contamination", "never_empty")
+    promised = {name: getattr(certificate, name) for name in same}
+    seed, weights = certificate.provenance.seed, weights if needs_weights else None
+    return check_request(**promised, known_mix=known_mix, weights=weights, rng=seed)
 
 
-@dataclass(frozen=True, slots=True)
-class Differences:
-    """Numbers that differ and words that differ, one sentence each."""
-
-    numbers: tuple[str, ...]
-    words: tuple[str, ...]
-
-
-def differences(stored: Certificate, found: Certificate) -> Differences:
-    """Compare all that is computed from data, each field as ``COMPARED`` says."""
+def differences(stored: Certificate, found: Certificate) -> tuple[list[str], list[str]]:
+    """Numbers that differ and words that differ, a sentence each; every field is compared as ``COMPARED`` says."""
     numbers, words = dict[str, str](), dict[str, str]()
-    for path, compared, said, made in _walk(_content(stored), _content(found), "", ""):
+    documents = (to_document(one) for one in (stored, found))
+    # Classes by name, because that is how people speak of them.
+    said, made = (one | {"classes": {repr(row["name"]): row for row in one["classes"]}} for one in documents)
+    for path, compared, before, now in _walk(said, made, "", ""):
         name = path.partition("[")[0]  # of a list that differs the first place is enough
         if compared == "words":
             words.setdefault(name, f"{name} is worded otherwise")
         else:
-            numbers.setdefault(
-                name, f"{path}: the certificate says {_short(said)}, these data give {_short(made)}"
-            )
-    return Differences(tuple(numbers.values()), tuple(words.values()))
-
-
-def _content(certificate: Certificate) -> dict[str, Any]:
-    """The file's fields; classes by name, because that is how people speak of them."""
-    document = to_document(certificate)
-    return document | {"classes": {repr(row["name"]): row for row in document["classes"]}}
+            texts = (text if len(text) <= 60 else f"{text[:57]}..." for text in map(repr, (before, now)))
+            numbers.setdefault(name, "{}: the certificate says {}, these data give {}".format(path, *texts))
+    return list(numbers.values()), list(words.values())
 
 
 def _walk(said: Any, made: Any, path: str, field: str) -> Iterator[tuple[str, Compared, Any, Any]]:
@@ -329,22 +293,14 @@ def _walk(said: Any, made: Any, path: str, field: str) -> Iterator[tuple[str, Co
         for place, (one, other) in enumerate(zip(said, made, strict=True)):
             yield from _walk(one, other, f"{path}[{place}]", f"{field}[]")
     else:
-        compared = how_compared(field)
-        if compared in COMPARED_HERE and not _same(said, made, compared):
+        compared, same = how_compared(field), bool(said == made)
+        if is_number(said) and is_number(made) and not same:
+            if compared == "downward":
+                same = 0 < made - said <= SAME_THRESHOLD * abs(made)
+            elif compared == "rounding":
+                same = math.isclose(said, made, rel_tol=SAME_BOUND, abs_tol=SAME_BOUND)
+        if compared in COMPARED_HERE and not same:
             yield path, compared, said, made
-
-
-def _same(said: Any, made: Any, compared: Compared) -> bool:
-    if compared == "downward" and is_number(said) and is_number(made):
-        return bool(said == made or 0 < made - said <= SAME_THRESHOLD * abs(made))
-    if compared == "rounding" and is_number(said) and is_number(made):
-        return math.isclose(said, made, rel_tol=SAME_BOUND, abs_tol=SAME_BOUND)
-    return bool(said == made)
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def origins_differ(stored: Provenance, found: Provenance) -> list[str]:

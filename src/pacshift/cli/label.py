@@ -28,23 +28,23 @@ def label(
     ] = None,
     out: Annotated[Path, basic("--out -o FILE", "The sheet, a CSV file.")] = Path("to_label.csv"),
     keep: options.Keep = None,
-    promise: options.Promise,
+    promise: options.ScoredPromise,
     columns: options.ColumnOptions,
     seed: Annotated[
         int | None, expert("--seed N", "Seed of the random order. Default: from the operating system.", min=0)
     ] = None,
     force: options.Force = False,
-    printing: options.Printing,
+    as_json: options.Json = False,
 ) -> None:
     """Draw random rows of a TARGET to be labelled, so that their labels can certify sets, whatever the shift is.
 
     Example: pacshift label target.parquet --budget 400 --looks 100,200 --keep id -o to_label.csv
     """
-    from pacshift.certification.label_sheet.file import require_csv
-    from pacshift.certification.label_sheet.plan import plan_sheet
-    from pacshift.certification.label_sheet.sheet import label_rows, sheet_seed
-    from pacshift.cli.inputs import Watch
-    from pacshift.rows.arrow.table import read_rows
+    import pacshift
+    from pacshift.certification.request import check_request
+    from pacshift.certification.sheet_file import require_csv
+    from pacshift.cli.inputs import Watch, open_table
+    from pacshift.scores.transforms import resolve_transform
 
     if out.is_file() and not force and out != table:
         raise InputError(
@@ -54,17 +54,25 @@ def label(
         )
     options.check_output(out, force, [table])
     require_csv(out)
-    promise.check()
-    plan = plan_sheet(
-        budget, options.read_numbers(looks, "--looks", int) or [], epsilon=promise.epsilon, delta=promise.delta
+    asked = promise.arguments()
+    resolve_transform(asked.pop("score"))
+    request = check_request(**asked)  # what the next command will ask for, before anybody labels
+    rows = open_table(
+        [table], **columns.reading(None), name="target", role="target", keep=False, watch=Watch(as_json)
     )
-    watch = Watch(printing.silent)
-    rows = read_rows([table], **columns.reading(None), name="target", role="target", keep=False, watch=watch)
-    sheet = label_rows(rows, plan, sheet_seed(seed), tuple(dict.fromkeys(options.read_names(keep))))
+    sheet = pacshift.label_sheet(
+        rows,
+        budget=budget,
+        looks=options.read_numbers(looks, "--looks", int) or (),
+        epsilon=request.epsilon,
+        delta=request.delta,
+        rng=seed,
+        keep=list(dict.fromkeys(options.read_names(keep))),
+    )
     sheet.save(out, overwrite=force)
     again = ["--labelled", str(out), *words(promise), *words(columns), "-o", "certificate.json"]
     command = shlex.join(["pacshift", "calibrate", "SOURCE", str(table), *again])  # only the user knows SOURCE
-    if printing.as_json:
+    if as_json:
         numbers = {"rows": len(sheet.rows), "pilot": sheet.n_pilot, "looks": list(sheet.looks), "seed": sheet.seed}
         target = {"target_rows": sheet.n_target, "dropped": rows.last.faults.n_rows, "classes": list(rows.classes)}
         print_json({"sheet": str(out), **numbers, **target, "next": command})

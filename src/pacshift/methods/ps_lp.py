@@ -12,11 +12,11 @@ from pacshift.arrays import FloatArray
 from pacshift.errors import InputError
 from pacshift.methods.base import Method, Solution, Task
 from pacshift.mix.region import PrevalenceRegion, prevalence_region, weight_bounds, within_known
-from pacshift.ps_lp.bound_curve import CurveOnDemand
 from pacshift.ps_lp.theorem import (
     EQUAL_MISS_RATE,
     MAX_LP_CLASSES,
     TUNED,
+    CurveOnDemand,
     certified_thresholds,
     certify_many_classes,
     plan_for,
@@ -146,7 +146,7 @@ class PSLP(Method):
 
     def _solve_many_classes(self, tally: Tally, task: Task) -> Solution:
         """Find thresholds without linear programs (docs/methods/many-classes.md)."""
-        found = certify_many_classes(
+        certified, prevalence = certify_many_classes(
             tally,
             epsilon=task.epsilon,
             delta=task.delta,
@@ -154,19 +154,17 @@ class PSLP(Method):
             contamination=task.contamination,
             steps=task.steps,
         )
-        tried = found.prevalence is not None
-        kind = smallest_kind(tally, found.certified, task.count_labels) if tried else EQUAL_MISS_RATE
+        tried = prevalence is not None
+        kind = smallest_kind(tally, certified, task.count_labels) if tried else EQUAL_MISS_RATE
         reasons = reasons_for_many_classes(
             tally,
-            found.certified[kind],
+            certified[kind],
             kind=kind,
             tried=tried,
             known=task.known is not None,
             contamination=task.contamination,
         )
-        return Solution(
-            found.certified[kind], prevalence=found.prevalence, reasons=reasons, notes=self._notes(kind)
-        )
+        return Solution(certified[kind], prevalence=prevalence, reasons=reasons, notes=self._notes(kind))
 
 
 def balanced(method: Method, class_balance: ClassBalance | None) -> Method:

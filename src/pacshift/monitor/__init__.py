@@ -1,6 +1,6 @@
 """After the first certificate: is it still right, period after period?"""
 
 from pacshift.monitor.monitor import Monitor
-from pacshift.monitor.report import PeriodReport
+from pacshift.monitor.report import PeriodReport, history_rows, write_history
 
-__all__ = ["Monitor", "PeriodReport"]
+__all__ = ["Monitor", "PeriodReport", "history_rows", "write_history"]

@@ -67,9 +67,8 @@ def read_period(text: str) -> Unit | int:
     >>> read_period("week"), read_period("5000")
     ('week', 5000)
     """
-    for unit in get_args(Unit):
-        if text == unit:
-            return unit  # type: ignore[no-any-return]
+    if text in get_args(Unit):
+        return text  # type: ignore[return-value]
     if re.fullmatch(r"[0-9]{1,15}", text) and int(text) > 0:
         return int(text)
     raise InputError(f"a period must be day, week, month or a number of rows, got {text!r}.")
@@ -105,21 +104,21 @@ def _gap(first: date, last: date, unit: Unit | None) -> Gap:
     months = 12 * (last.year - first.year) + last.month - first.month + 1
     days = (last - first).days + 1
     count = {"day": days, "week": days // 7, "month": months}[unit]
-    begin = {"day": last, "week": last - 6 * ONE_DAY, "month": last.replace(day=1)}[unit]
-    return Gap(describe(first, unit)[0], describe(begin, unit)[0], count, start, end)
+    return Gap(describe(first, unit)[0], describe(_first(last, unit), unit)[0], count, start, end)
 
 
 def _unit_of(*spans: tuple[date, date]) -> Unit | None:
     """The unit that all spans have the length of; None if there is none."""
-    units: tuple[Unit, ...] = ("day", "week", "month")
+    units: tuple[Unit, ...] = get_args(Unit)
     for unit in units:
-        if all(_begins(start, unit) and end == _following(start, unit) - ONE_DAY for start, end in spans):
+        if all(_first(start, unit) == start and _following(start, unit) == end + ONE_DAY for start, end in spans):
             return unit
     return None
 
 
-def _begins(day: date, unit: Unit) -> bool:
-    return {"day": True, "week": day.weekday() == 0, "month": day.day == 1}[unit]
+def _first(day: date, unit: Unit) -> date:
+    """The first day of the period that a day lies in."""
+    return {"day": day, "week": day - day.weekday() * ONE_DAY, "month": day.replace(day=1)}[unit]
 
 
 def _following(first: date, unit: Unit) -> date:

@@ -54,8 +54,19 @@ def check_target(target: Tally, source: Tally) -> None:
     require_same_kind(source.full_source_kind, target.full_target_kind, name="period", n_rows=target.n_target)
 
 
-def check_labelled_rows(labelled: Tally, source: Tally, period: Tally) -> None:
-    """Refuse labelled rows of a period that cannot take the place of the source."""
+def check_new_source(
+    labelled: Tally,
+    certificate: Certificate,
+    sheet: LabelSheet | None,
+    source: Tally,
+    period: Tally,
+    asked: Request,
+) -> None:
+    """Refuse labelled rows that cannot take the place of the source, and a certificate that they did not make.
+
+    Only the looks of a sheet are paid for, so the rows must be those of the last one. The certificate must promise
+    what the monitor asks for.
+    """
     check_source(labelled)
     kinds = [(each.classes, each.score, each.softmax) for each in (labelled, source)]
     if kinds[0] != kinds[1] or (source.soft is not None and labelled.soft is None):
@@ -73,34 +84,29 @@ def check_labelled_rows(labelled: Tally, source: Tally, period: Tally) -> None:
             "the labelled rows are not rows of the period: it has fewer of their kind, or none. Label a random "
             "sample of the rows that were counted, each once, with the scores that were counted."
         )
-
-
-def check_labels_of_sheet(labelled: Tally, sheet: LabelSheet) -> None:
-    """Refuse labelled rows that are not those of the last look of their sheet: only its looks are paid for."""
-    look = sheet.last_complete_look
-    n_used = 0 if look is None else sheet.looks[look]
-    found = sheet.label_index(labelled.classes)[:n_used]
-    if not n_used or (np.bincount(found[found >= 0], minlength=labelled.n_classes) != labelled.class_counts).any():
-        raise InputError(
-            f"the labelled rows are not the first {n_used:,} of {sheet.name}, which its last complete look has. "
-            "Give the rows of that look with their labels, without those that nobody can tell."
-        )
-
-
-def check_own_labels(certificate: Certificate, promise: Request) -> None:
-    """Refuse a certificate that labels of the period did not make, or that promises less than the monitor asks."""
+    check_certificate(certificate, source)
     if certificate.method != PST.name:
         raise InputError(
             f"the certificate of a new source must be made by its labels, got one by {certificate.method}. "
             'Make it with calibrate(..., labelled=sheet, method="PS-T").'
         )
     for name in ("epsilon", "delta", "class_epsilon"):
-        most, found = getattr(promise, name), getattr(certificate, name)
+        most, found = getattr(asked, name), getattr(certificate, name)
         if most is not None and (found is None or found > most):
             raise InputError(
                 f"the certificate has {name}={found}, the monitor has {name}={most:g}. Make it with at most the "
                 f"monitor's {name}."
             )
+    if sheet is None:
+        return
+    look = sheet.last_complete_look
+    n_used = 0 if look is None else sheet.looks[look]
+    index = sheet.label_index(labelled.classes)[:n_used]
+    if not n_used or (np.bincount(index[index >= 0], minlength=labelled.n_classes) != labelled.class_counts).any():
+        raise InputError(
+            f"the labelled rows are not the first {n_used:,} of {sheet.name}, which its last complete look has. "
+            "Give the rows of that look with their labels, without those that nobody can tell."
+        )
 
 
 def check_certificate(certificate: Certificate, source: Tally) -> None:
@@ -114,12 +120,11 @@ def check_certificate(certificate: Certificate, source: Tally) -> None:
             "Count the source with the score of the certificate."
         )
     if certificate.softmax != source.softmax:
-        which = ("takes the softmax of logits", "was counted as it is")
-        pair = (
-            which if certificate.softmax else ("takes scores as they are", "was counted as the softmax of logits")
-        )
+        takes, counted = "takes scores as they are", "was counted as the softmax of logits"
+        if certificate.softmax:
+            takes, counted = "takes the softmax of logits", "was counted as it is"
         raise InputError(
-            f"the certificate {pair[0]}, but the source {pair[1]}. Count the source as the certificate takes its "
+            f"the certificate {takes}, but the source {counted}. Count the source as the certificate takes its "
             f"scores: softmax={certificate.softmax}."
         )
 

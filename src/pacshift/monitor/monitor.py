@@ -11,43 +11,20 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from pacshift.arrays import IntArray, KeyArray, LabelsLike, ScoresLike
+from pacshift.arrays import IntArray, LabelsLike, ScoresLike
 from pacshift.certificate import Certificate
 from pacshift.certification.label_sheet import LabelSheet
-from pacshift.certification.request import check_request, require_fit
+from pacshift.certification.request import Request, check_request, require_fit
 from pacshift.certification.trust import class_miss
 from pacshift.defaults import DELTA, EPSILON
 from pacshift.errors import InputError
 from pacshift.methods import Method, resolve_method
+from pacshift.methods.base import options_of
 from pacshift.monitor import check
 from pacshift.monitor.calendar import Gap, find_gaps, lies_in
-from pacshift.monitor.periods import (
-    Counted,
-    CountedRows,
-    Delivery,
-    Incoming,
-    Known,
-    Period,
-    digests,
-    find_repeats,
-    in_order,
-    is_new,
-    is_repeated,
-    period_name,
-)
+from pacshift.monitor.periods import CountedRows, Delivery, Known, Period, in_order, period_name
 from pacshift.monitor.report import PeriodReport, estimated_size
-from pacshift.monitor.state import (
-    CURRENT,
-    Choice,
-    InUse,
-    Labelled,
-    Saved,
-    State,
-    StateFolder,
-    fingerprint,
-    settings_of,
-    use_digest,
-)
+from pacshift.monitor.state import CURRENT, Choice, InUse, Labelled, Saved, State, use_digest
 from pacshift.monitor.verdict import fresh_certificate, judge, report_delta, source_delta
 from pacshift.progress import Progress
 from pacshift.rows.columns import Columns
@@ -149,7 +126,7 @@ class Monitor:
     ) -> None:
         check.check_source(source)
         self._method = check.require_own_promise(resolve_method(method))
-        self._request = check_request(
+        self._request = request = check_request(
             epsilon=epsilon,
             delta=delta,
             class_epsilon=class_epsilon,
@@ -158,33 +135,26 @@ class Monitor:
             model_id=model_id,
             rng=rng,
         ).for_classes(source.classes)
-        require_fit(self._method, self._request)
-        self._forever, self._columns = bool(forever), columns
-        settings = settings_of(self._request, self._method, forever=self._forever)
-        folder = None if state is None else StateFolder(state, settings, fingerprint(source))
-        self._source, self._state = source, State(folder)
+        require_fit(self._method, request)
+        self._forever, self._columns, self._source = bool(forever), columns, source
+        known = request.known
+        # The shares of delta that were spent belong to what was asked for, so a state folder remembers it.
+        asked = ("epsilon", "delta", "class_epsilon", "contamination")
+        settings = {
+            **{name: getattr(request, name) for name in asked},
+            "known_mix": None if known is None else [known.lower.tolist(), known.upper.tolist()],
+            "forever": self._forever,
+            "method": self._method.name,
+            "options": options_of(self._method),
+        }
+        self._state = State(state, settings, source)
         if certificate is not None:
             self.offer(certificate)
 
     @property
-    def epsilon(self) -> float:
-        """Share of true labels that the sets may miss in every period."""
-        return self._request.epsilon
-
-    @property
-    def class_epsilon(self) -> float | None:
-        """Share of any one class that the sets may miss, if there is a limit."""
-        return self._request.class_epsilon
-
-    @property
-    def contamination(self) -> float:
-        """Share of every period that may be anything."""
-        return self._request.contamination
-
-    @property
-    def delta(self) -> float:
-        """Chance that a report, or with ``forever`` any report, is wrong."""
-        return self._request.delta
+    def request(self) -> Request:
+        """What is asked for: ``epsilon`` and ``class_epsilon``, ``delta``, ``contamination``."""
+        return self._request
 
     @property
     def forever(self) -> bool:
@@ -219,7 +189,7 @@ class Monitor:
     @property
     def state_folder(self) -> Path | None:
         """The folder that remembers; None without one."""
-        return None if self._state.folder is None else self._state.folder.path
+        return self._state.path
 
     @property
     def current_file(self) -> Path | None:
@@ -296,15 +266,39 @@ class Monitor:
             If the rows do not have the source's classes, were counted before in another period, have no group, or
             are late rows of a period whose labelled rows are a source.
         """
+        source, scores = self._source, None
+        if isinstance(target, Tally):
+            if groups is not None:
+                raise InputError("groups are those of rows, but a Tally was given. Count it with groups=.")
+            tally = target
+        else:
+            scores, grouped = check_scores(target, name="target", classes=source.classes), None
+            if groups is not None:
+                grouped = Grouped(len(scores))
+                scores = scores.take(one_row_per_group(groups, scores, softmax=source.softmax))
+            soft = self._method.needs_soft
+            tally = Tally.from_target(scores, classes=source.classes, soft=soft, softmax=source.softmax)
+            tally = tally if grouped is None else changed(tally, target_grouped=grouped)
         with self.one_step():
             number = len(self._saved.periods) + 1
             while str(number) in self._saved.periods:
                 number += 1
             name = str(number) if period is None else str(period)
-            counted = self._in_memory(target, name, start, end, groups)
-            if name not in self.follow([Incoming(lambda _known: counted)], replace=name if replace else None):
-                _, was = find_repeats(digests(counted.periods), self.deliveries).get(name, (None, "several"))
-                if was != name:
+
+            def sizes(certificate: Certificate | None) -> dict[str, IntArray]:
+                found = (
+                    None if certificate is None or scores is None else certificate.with_set_sizes(scores).set_sizes
+                )
+                return {} if found is None else {name: found}
+
+            def count(_file: None, known: Known) -> CountedRows:
+                rows = Period(name, start, end, tally, sizes(known.in_use).get(name))
+                return CountedRows({name: rows}, tally.n_target, sizes)
+
+            if name not in self.follow([None], count, replace=name if replace else None):
+                digest = rows_sha256(tally, "target")
+                counted = {sha256: name for one in self.deliveries for name, sha256 in one.parts.items()}
+                if (was := counted.get(digest, "several")) != name:
                     raise InputError(
                         f"these rows were counted before, as period {was!r}, not {name!r}. Every row counts once."
                     )
@@ -313,37 +307,10 @@ class Monitor:
         assert report is not None
         return report
 
-    def _in_memory(
-        self,
-        target: ScoresLike | Tally,
-        name: str,
-        start: str | None,
-        end: str | None,
-        groups: LabelsLike | None,
-    ) -> CountedRows:
-        """Rows or counts as those of a period; with ``groups`` one row of each."""
-        source, in_use = self._source, self.certificate
-        if isinstance(target, Tally):
-            if groups is not None:
-                raise InputError("groups are those of rows, but a Tally was given. Count it with groups=.")
-            return CountedRows({name: Counted(target, start, end)}, target.n_target, lambda _certificate: {})
-        scores, grouped = check_scores(target, name="target", classes=source.classes), None
-        if groups is not None:
-            grouped = Grouped(len(scores))
-            scores = scores.take(one_row_per_group(groups, scores, softmax=source.softmax))
-        soft = self._method.needs_soft
-        tally = Tally.from_target(scores, classes=source.classes, soft=soft, softmax=source.softmax)
-        tally = tally if grouped is None else changed(tally, target_grouped=grouped)
-
-        def sizes(certificate: Certificate) -> IntArray | None:
-            return certificate.with_set_sizes(scores).set_sizes
-
-        part = Counted(tally, start, end, None if in_use is None else sizes(in_use))
-        return CountedRows({name: part}, tally.n_target, lambda certificate: {name: sizes(certificate)})
-
     def follow(
         self,
-        incoming: Sequence[Incoming],
+        files: Sequence[Path | None],
+        count: Callable[[Any, Known], CountedRows],
         *,
         replace: str | None = None,
         reading: Mapping[str, str | None] | None = None,
@@ -356,8 +323,11 @@ class Monitor:
 
         Parameters
         ----------
-        incoming : sequence of Incoming
-            Rows that may be new. Files whose bytes were counted before are not read.
+        files : sequence of path or None
+            Resolved paths of files that may be new, None for rows in memory. Files whose bytes were counted before
+            are not read.
+        count : callable
+            Makes the ``CountedRows`` of a file, of this file and what must be ``Known`` for it.
         replace : str, optional
             Count this period anew, from these rows alone. Rows of other periods must have been counted before.
         reading : mapping of str to str or None, optional
@@ -379,67 +349,133 @@ class Monitor:
             If rows do not fit the source or earlier rows, or may have been counted before. Nothing is added then.
         """
         with self.one_step():
-            if reading is not None:
-                self._require_same_reading(reading)
-            if replace is None:
-                counted = [rows for one in incoming if (rows := self._add_new(one, incoming, tell)) is not None]
-            else:
-                counted = self._count_anew(replace, incoming, tell)
+            known = self._saved.reading
+            if reading is not None and known is None:
+                self._state.change(reading=dict(reading))
+            elif reading is not None and known is not None:
+                for name in (name for name in (*known, *reading) if known.get(name) != reading.get(name)):
+                    was, now = (
+                        f"{name}={each[name]!r}" if each.get(name) else f"no {name}=" for each in (known, reading)
+                    )
+                    raise InputError(
+                        f"{self.state_folder} was begun with {was} and now there is {now}. Rows that are cut or "
+                        "chosen in another way would count twice. Give the same as before, or begin with a new "
+                        "folder."
+                    )
+            before = self._saved
+            if replace is not None:  # forget the period, and count it as if it were new
+                self._require_unlabelled([replace])
+                self._state.change(
+                    periods={name: one for name, one in before.periods.items() if name != replace},
+                    deliveries=tuple(one.without(replace) for one in before.deliveries),
+                )
+            counted = [self._bring_in(file, files, count, replace, tell) for file in files]
+            if replace is not None:
+                if replace not in self._saved.periods:
+                    raise InputError(f"replace={replace!r}: the files hold no row of this period.")
+                if replace not in before.periods:
+                    raise InputError(
+                        f"no period {replace!r} to replace. Leave out replace=True to count it first."
+                    )
+                given = {str(file) for file in files if file is not None}
+                for one in before.deliveries:
+                    if replace in one.parts and one.name not in given:
+                        tell(f"{one.called} no longer counts in {replace}: it was not among the files given.")
+                anew = self._saved.periods
+                self._state.change(periods={name: anew[name] for name in before.periods})  # in its old place
             waiting = [period.name for period in in_order(self._saved.periods.values()) if not period.is_reported]
             with bar("reporting") as progress:
                 for done, name in enumerate(waiting, start=1):
                     had_certificate = self.certificate is not None
                     self._report(name)
                     if not had_certificate:  # only now there are sets to count
-                        self._count_sizes(counted)
+                        self._count_sizes(rows for rows in counted if rows is not None)
                     if progress:
                         progress(done, len(waiting))
         return tuple(waiting)
 
-    def _require_same_reading(self, reading: Mapping[str, str | None]) -> None:
-        """Remember how files are read; refuse to read later ones otherwise, because rows would count twice."""
-        known = self._saved.reading
-        if known is None:
-            self._state.change(reading=dict(reading))
-            return
-        for name in (name for name in (*known, *reading) if known.get(name) != reading.get(name)):
-            was, now = (f"{name}={each[name]!r}" if each.get(name) else f"no {name}=" for each in (known, reading))
-            raise InputError(
-                f"{self.state_folder} was begun with {was} and now there is {now}. Rows that are cut or "
-                "chosen in another way would count twice. Give the same as before, or begin with a new folder."
-            )
-
-    def _count_incoming(
+    def _bring_in(
         self,
-        one: Incoming,
-        keys: Mapping[str, KeyArray],
-        all_incoming: Iterable[Incoming],
+        file: Path | None,
+        files: Iterable[Path | None],
+        count: Callable[[Any, Known], CountedRows],
+        replace: str | None,
         tell: Callable[[str], None],
-    ) -> CountedRows:
-        """The rows of a file by period, without those whose ``keys`` are known; checked against the source."""
-        file, known = one.file, self.deliveries
+    ) -> CountedRows | None:
+        """Count a delivery and add its rows to their periods; None if all of them were counted before.
+
+        Of one that is to ``replace`` a period only the rows of this period are new.
+        """
+        saved, known = self._saved, self.deliveries
+        sha256 = None if file is None else file_sha256(file)
+        if replace is None and sha256 is not None and any(one.sha256 == sha256 for one in known):
+            return None
+        own = [one for one in known if file is not None and one.name == str(file)]
+        own_parts = {name: digest for one in own for name, digest in one.parts.items()}
 
         def name() -> str:
             """What the file is called as a period: as its first rows are, if some were counted before."""
             assert file is not None
-            own = [delivery for delivery in known if delivery.name == str(file)]
-            names = [period for delivery in own for period in delivery.parts]
-            files = [other.file for other in all_incoming if other.file is not None]
-            files += [Path(delivery.name) for delivery in known if delivery.name is not None]
-            return names[0] if names else period_name(file, files, () if own else self._saved.periods)
+            others = [other for other in files if other is not None]
+            others += [Path(one.name) for one in known if one.name is not None]
+            return next(iter(own_parts), None) or period_name(file, others, () if own else saved.periods)
 
-        counted = one.count(Known(keys, self.certificate, sum(delivery.rows for delivery in known), name))
-        again = [
-            period
-            for period, rows in counted.again.items()
-            if not may_hold(self._saved.periods[period].target, rows)
-        ]
-        for period in dict.fromkeys([*counted.moved, *again]):
-            said = f"{file}: rows of {period} that were counted before (key=) have other scores or times now."
-            if period not in self.labelled_periods:
+        keys = {one.name: one.keys for one in saved.periods.values() if one.keys is not None}
+        counted = count(file, Known(keys, self.certificate, sum(one.rows for one in known), name))
+        self._check_counted(counted, file, tell)
+        found = counted.delivered(None if file is None else str(file), sha256)
+        repeats = found.repeats(known)
+        if replace is not None:
+            new = [each for each in found.parts if each != replace and each not in repeats]
+            if new:  # they would be lost, or counted twice
+                raise InputError(
+                    f"replace={replace!r}: {file} also holds rows of {shorten(new)} that were not counted before, "
+                    f"or in another form. Give the rows of {replace} in files of their own."
+                )
+            if replace in repeats:
+                period, where = repeats[replace][::-1]
+                raise InputError(
+                    f"{found.called}: the rows of {replace} were counted before (as {period}, from {where}). Name "
+                    "every file once."
+                )
+            added = [each for each in found.parts if each == replace]
+            parts = own_parts | {each: found.parts[each] for each in added}
+            deliveries = (*(one for one in known if one not in own), changed(found, parts=parts))
+        else:
+            if file is not None and not found.is_repeated(known):
+                late = [each for each in found.parts if each in self.labelled_periods and each not in repeats]
+                for each in late:
+                    tell(
+                        f"{file}: {counted.periods[each].target.n_target:,} late rows of {each} are left out. "
+                        "Labelled rows of this period are a source now, and no row can be compared with itself."
+                    )
+                found = changed(found, parts={each: one for each, one in found.parts.items() if each not in late})
+            if not keys and not found.is_new(known):
+                tell(f"{file} holds rows that were counted before. They are not counted again.")
+                if file is not None:  # written again, or copied: its bytes need not be counted to be known
+                    n_rows, whole = sum(one.rows for one in own), own[0].whole if len(own) == 1 else None
+                    again = Delivery(str(file), sha256, n_rows, own_parts, whole)  # of a copy nothing is counted
+                    self._state.change(deliveries=(*(one for one in known if one not in own), again))
+                return None
+            self._require_unlabelled(found.parts)
+            added, deliveries = list(found.parts), (*known, found)
+        periods = dict(saved.periods)
+        for each in added:
+            rows = changed(counted.periods[each], sized_by=saved.in_use_number)
+            periods[each] = periods[each].plus(rows) if each in periods else rows
+        self._state.change(periods=periods, deliveries=deliveries)
+        return counted
+
+    def _check_counted(self, counted: CountedRows, file: Path | None, tell: Callable[[str], None]) -> None:
+        """Refuse rows that do not fit the source or those that were counted before; say what was left out."""
+        periods = self._saved.periods
+        again = [name for name, rows in counted.again.items() if not may_hold(periods[name].target, rows)]
+        for name in dict.fromkeys([*counted.moved, *again]):
+            said = f"{file}: rows of {name} that were counted before (key=) have other scores or times now."
+            if name not in self.labelled_periods:
                 raise InputError(
                     f"{said} A row counts once, as it came first. If they were corrected, count the period anew "
-                    f"from all of its rows: replace={period!r}. Else leave the file out."
+                    f"from all of its rows: replace={name!r}. Else leave the file out."
                 )
             tell(f"{said} They are left out: labelled rows of this period are a source.")
         if counted.n_dropped:
@@ -449,113 +485,13 @@ class Monitor:
                 f"{file}: {counted.n_known:,} of {counted.n_rows:,} rows were counted before (key=), left out. "
                 "Only replace=PERIOD counts a period anew."
             )
-        for part in counted.periods.values():
-            check.check_target(part.target, self._source)
-        with_keys = {part.keys is not None for part in counted.periods.values()}
-        with_keys |= {period.keys is not None for period in self._saved.periods.values()}
-        if len(with_keys) > 1:  # a row without a key could be any of the others
-            raise InputError(
+        for rows in counted.periods.values():
+            check.check_target(rows.target, self._source)
+        if len({one.keys is None for one in (*counted.periods.values(), *periods.values())}) > 1:
+            raise InputError(  # a row without a key could be any of the others
                 "some rows would be counted with a key and some without one, so they could not be told apart. "
                 "Give the same key=COLUMN in every run from the first one on, or begin with a new folder."
             )
-        return counted
-
-    def _known_keys(self, *, but: str | None = None) -> dict[str, KeyArray]:
-        """Hashes of the keys of all rows, by period."""
-        periods = self._saved.periods.values()
-        return {one.name: one.keys for one in periods if one.keys is not None and one.name != but}
-
-    def _add_new(
-        self, one: Incoming, incoming: Iterable[Incoming], tell: Callable[[str], None]
-    ) -> CountedRows | None:
-        """Add rows to their periods; None if all of them were counted before."""
-        known = self.deliveries
-        sha256 = None if one.file is None else file_sha256(one.file)
-        if sha256 is not None and any(delivery.sha256 == sha256 for delivery in known):
-            return None
-        keys = self._known_keys()
-        counted = self._count_incoming(one, keys, incoming, tell)
-        name = None if one.file is None else str(one.file)
-        found = Delivery(name, sha256, counted.n_rows, digests(counted.periods), counted.whole)
-        if name is not None and not is_repeated(found.whole, known):
-            repeats = find_repeats(found.parts, known)
-            late = [each for each in found.parts if each in self.labelled_periods and each not in repeats]
-            for period in late:
-                tell(
-                    f"{name}: {counted.periods[period].target.n_target:,} late rows of {period} are left out. "
-                    "Labelled rows of this period are a source now, and no row can be compared with itself."
-                )
-            found = changed(found, parts={each: found.parts[each] for each in found.parts if each not in late})
-        if not keys and not is_new(found, known):
-            if name is not None:  # written again, or copied: its bytes need not be counted to be known
-                own = [delivery for delivery in known if delivery.name == name]
-                again = Delivery(
-                    name,
-                    sha256,
-                    sum(delivery.rows for delivery in own),
-                    {period: digest for delivery in own for period, digest in delivery.parts.items()},
-                    own[0].whole if len(own) == 1 else None,  # of a copy nothing is counted
-                )
-                self._state.change(deliveries=(*(delivery for delivery in known if delivery not in own), again))
-            tell(f"{name} holds rows that were counted before. They are not counted again.")
-            return None
-        self._require_unlabelled(found.parts)
-        number, periods = self._saved.in_use_number, dict(self._saved.periods)
-        for period in found.parts:
-            part, before = counted.periods[period], periods.get(period)
-            periods[period] = Period.of(period, part, number) if before is None else before.plus(part, number)
-        self._state.change(periods=periods, deliveries=(*known, found))
-        return counted
-
-    def _count_anew(
-        self, period: str, incoming: Iterable[Incoming], tell: Callable[[str], None]
-    ) -> list[CountedRows]:
-        """Count a period from all rows that are given. They replace those it had; its next report is a new one."""
-        known, keys = self.deliveries, self._known_keys(but=period)
-        every: list[CountedRows] = []
-        given: list[Delivery] = []
-        whole: Counted | None = None
-        for one in incoming:
-            counted = self._count_incoming(one, keys, incoming, tell)
-            others = {name: part for name, part in counted.periods.items() if name != period}
-            new = [name for name in others if name not in find_repeats(digests(others), known)]
-            if new:  # they would be lost, or counted twice
-                raise InputError(
-                    f"replace={period!r}: {one.file} also holds rows of {shorten(new)} that were not counted "
-                    f"before, or in another form. Give the rows of {period} in files of their own."
-                )
-            own = {name: part for name, part in counted.periods.items() if name == period}
-            for part in own.values():
-                whole = part if whole is None else whole.plus(part)
-                if part.keys is not None:
-                    keys[str(one.file)] = part.keys
-            name, sha256 = (None, None) if one.file is None else (str(one.file), file_sha256(one.file))
-            if find_repeats(digests(own), given):
-                raise InputError(f"{name} holds the same rows as another file. Name every file once.")
-            given.append(Delivery(name, sha256, counted.n_rows, digests(own), counted.whole))
-            every.append(counted)
-        if whole is None:
-            raise InputError(f"replace={period!r}: the files hold no row of this period.")
-        if period not in self._saved.periods:
-            raise InputError(f"no period {period!r} to replace. Leave out replace=True to count it first.")
-        self._require_unlabelled([period])
-        names = {delivery.name for delivery in given if delivery.name is not None}
-        for delivery in known:
-            if period in delivery.parts and delivery.name not in names:
-                tell(
-                    f"{delivery.called} no longer counts in {period}: it was not among the files that were given."
-                )
-        kept = [delivery.without(period) for delivery in known if delivery.name not in names]
-        again: list[Delivery] = []
-        for new_one in given:
-            parts: dict[str, str | None] = {}
-            for delivery in known:  # what else was counted from this file
-                if delivery.name in names and delivery.name == new_one.name:
-                    parts.update(delivery.without(period).parts)
-            again.append(changed(new_one, parts=parts | dict(new_one.parts)))
-        anew = {period: Period.of(period, whole, self._saved.in_use_number)}
-        self._state.change(periods=self._saved.periods | anew, deliveries=(*kept, *again))
-        return every
 
     def _require_unlabelled(self, periods: Iterable[str]) -> None:
         """Refuse more rows of a period that is a source: they would be compared with themselves."""
@@ -568,17 +504,17 @@ class Monitor:
     def _report(self, name: str) -> None:
         """Report on a period with all of its rows; this spends the next share of delta."""
         period, number = self._saved.periods[name], self._saved.n_reports + 1
-        source, looks = self.source, self.source_looks
-        delta = report_delta(self.delta, number, forever=self._forever, looks=looks)
-        request = changed(self._request, delta=delta)
-        fresh = fresh_certificate(source + period.target, self._method, request, self._columns)
-        if self.in_use is None and fresh.certificate is not None:
-            self._state.change(in_use=InUse(fresh.certificate, 1, "first", name))
+        source, looks, asked = self.source, self.source_looks, self._request
+        delta = report_delta(asked.delta, number, forever=self._forever, looks=looks)
+        made = fresh_certificate(source + period.target, self._method, changed(asked, delta=delta), self._columns)
+        fresh = None if isinstance(made, str) else made
+        if self.in_use is None and fresh is not None:
+            self._state.change(in_use=InUse(fresh, 1, "first", name))
         in_use, band = self.certificate, None
         if in_use is not None:
-            share = source_delta(self.delta, self.source_place, forever=self._forever, looks=looks)
+            share = source_delta(asked.delta, self.source_place, forever=self._forever, looks=looks)
             band = class_miss(source, in_use.thresholds, delta=share, never_empty=in_use.never_empty)
-        found, sizes = judge(fresh, in_use, band, self._request), period.set_sizes
+        (verdict, error, finding), sizes = judge(made, in_use, band, asked), period.set_sizes
         size, empty = (estimated_size(period.target, in_use), None) if sizes is None else mean_and_empty(sizes)
         report = PeriodReport(
             period=name,
@@ -586,13 +522,13 @@ class Monitor:
             end=period.end,
             number=number,
             rows=period.target.n_target,
-            epsilon=self.epsilon,
+            epsilon=asked.epsilon,
             delta=delta,
-            verdict=found.verdict,
-            finding=found.text,
-            error=found.error,
-            fresh=fresh.certificate,
-            fresh_size=estimated_size(period.target, fresh.certificate),
+            verdict=verdict,
+            finding=finding,
+            error=error,
+            fresh=fresh,
+            fresh_size=estimated_size(period.target, fresh),
             size=size,
             empty=empty,
             in_use_number=self._saved.in_use_number,
@@ -782,13 +718,14 @@ class Monitor:
                     "stays the better one. Labels can still certify sets for this period: "
                     "calibrate(..., labelled=...)."
                 )
-            check.check_labelled_rows(labelled, self._source, found.target)
-            check.check_certificate(certificate, self._source)
-            check.check_own_labels(certificate, self._request)
+            check.check_new_source(labelled, certificate, sheet, self._source, found.target, self._request)
             digest, looks = None, 1
-            if sheet is not None:
-                check.check_labels_of_sheet(labelled, sheet)
-                digest, looks = _sheet_digest(sheet), len(sheet.looks)
+            if (
+                sheet is not None
+            ):  # what is fixed before any label is known: which rows are labelled, and the looks
+                plan = [sheet.target_sha256, sheet.rows.tolist(), sheet.looks, sheet.n_pilot]
+                text = json.dumps([*plan, sheet.epsilon, sheet.delta])
+                digest, looks = hashlib.sha256(text.encode()).hexdigest(), len(sheet.looks)
             number = saved.source_number + 1
             before = next((one for one in saved.labelled if one.period == period), None)
             if before is not None and not check.is_later_look(before, labelled, digest):
@@ -894,9 +831,3 @@ class Monitor:
         periods = self._saved.periods.values()
         same = [one.name for one in periods if digest and rows_sha256(one.target, "target") == digest]
         return same[0] if same else None
-
-
-def _sheet_digest(sheet: LabelSheet) -> str:
-    """SHA-256 of what is fixed before any label is known: which rows are labelled, and the looks."""
-    plan = [sheet.target_sha256, sheet.rows.tolist(), sheet.looks, sheet.n_pilot, sheet.epsilon, sheet.delta]
-    return hashlib.sha256(json.dumps(plan).encode()).hexdigest()

@@ -18,84 +18,12 @@ from pacshift.tally.once import rows_sha256
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Counted:
-    """New rows of a period.
-
-    ``set_sizes[s]`` counts the sets in use with s labels; None where they were not counted. ``keys`` are hashes of
-    what identifies each row; None where rows have no keys.
-    """
-
-    target: Tally
-    start: str | None = None
-    end: str | None = None
-    set_sizes: IntArray | None = None
-    keys: KeyArray | None = None
-
-    def plus(self, other: "Counted") -> "Counted":
-        """The rows of both. Sizes that not all rows have are dropped."""
-        sized = self.set_sizes is not None and other.set_sizes is not None
-        ends = [end for end in (self.end, other.end) if end is not None]
-        return Counted(
-            target=self.target + other.target,
-            start=self.start,
-            end=max(ends, key=_number) if ends else None,
-            set_sizes=self.set_sizes + other.set_sizes if sized else None,  # type: ignore[operator]
-            keys=None if self.keys is None or other.keys is None else np.append(self.keys, other.keys),
-        )
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class CountedRows:
-    """The counts of new rows by period, how many rows there were, and how many of them were left out.
-
-    ``n_known`` of the rows were counted before, as their keys say; ``again`` counts them by the period that they
-    were counted in, and ``moved`` are those periods that some of them have left. ``sizes`` counts the sizes of a
-    certificate's sets by period. It reads a file again, unless it was kept.
-    """
-
-    periods: dict[str, Counted]
-    n_rows: int
-    sizes: Callable[[Certificate], Mapping[str, Any]]
-    n_dropped: int = 0
-    n_known: int = 0
-    again: Mapping[str, Tally] = field(default_factory=dict)
-    moved: Sequence[str] = ()
-    digest: str | None = None
-    """Of all rows, where one of each group and period was counted: other periods choose other rows."""
-
-    @property
-    def whole(self) -> str | None:
-        """A digest of all rows, whichever periods they were cut into."""
-        if self.digest is not None or not self.periods:
-            return self.digest
-        return rows_sha256(Tally.sum(part.target for part in self.periods.values()), "target")
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Known:
-    """What must be known to count new rows.
-
-    ``keys`` of rows that were counted, by period, the certificate ``in_use``, how many ``rows_before`` came, and
-    what the period is called if all rows are of one.
-    """
-
-    keys: Mapping[str, KeyArray]
-    in_use: Certificate | None
-    rows_before: int
-    name: Callable[[], str]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Incoming:
-    """Rows that may be new, those of a ``file`` (its resolved path) or in memory, and how to count them."""
-
-    count: Callable[[Known], CountedRows]
-    file: Path | None = None
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class Period:
-    """All rows of a period so far. ``sized_by`` numbers the certificate that ``set_sizes`` belong to."""
+    """Rows of a period: those of one delivery, or all so far.
+
+    ``set_sizes[s]`` counts the sets in use with s labels, and ``sized_by`` numbers their certificate; None where
+    they were not counted. ``keys`` are hashes of what identifies each row; None where rows have no keys.
+    """
 
     name: str
     start: str | None
@@ -106,17 +34,18 @@ class Period:
     report: PeriodReport | None = None
     keys: KeyArray | None = None
 
-    @classmethod
-    def of(cls, name: str, counted: Counted, in_use_number: int) -> "Period":
-        """A period with its first rows."""
-        sizes = counted.set_sizes
-        return cls(name, counted.start, counted.end, counted.target, sizes, in_use_number, keys=counted.keys)
-
-    def plus(self, counted: Counted, in_use_number: int) -> "Period":
-        """The period with more rows. Sizes that not all rows have under one certificate are dropped."""
-        sizes = self.set_sizes if self.sized_by == in_use_number else None
-        both = Counted(self.target, self.start, self.end, sizes, self.keys).plus(counted)
-        return replace(Period.of(self.name, both, in_use_number), report=self.report)
+    def plus(self, more: "Period") -> "Period":
+        """The rows of both. Sizes that not all rows have under one certificate are dropped."""
+        sized = self.set_sizes is not None and more.set_sizes is not None and self.sized_by == more.sized_by
+        ends = [end for end in (self.end, more.end) if end is not None]
+        return replace(
+            self,
+            target=self.target + more.target,
+            end=max(ends, key=_number) if ends else None,
+            set_sizes=self.set_sizes + more.set_sizes if sized else None,  # type: ignore[operator]
+            sized_by=more.sized_by,
+            keys=None if self.keys is None or more.keys is None else np.append(self.keys, more.keys),
+        )
 
     @property
     def is_reported(self) -> bool:
@@ -171,49 +100,80 @@ class Delivery:
         left = {name: digest for name, digest in self.parts.items() if name != period}
         return replace(self, parts=left, whole=self.whole if len(left) == len(self.parts) else None)
 
+    def is_repeated(self, known: Sequence["Delivery"]) -> bool:
+        """Whether all of the rows were counted before, in one delivery or in one period of it."""
+        whole = self.whole
+        return whole is not None and any(whole == one.whole or whole in one.parts.values() for one in known)
 
-def digests(counted: Mapping[str, Counted]) -> dict[str, str | None]:
-    """A digest of the rows of each period; the order of rows and the format of the file do not matter."""
-    return {name: rows_sha256(part.target, "target") for name, part in counted.items()}
+    def repeats(self, known: Sequence["Delivery"]) -> dict[str, tuple[str, str]]:
+        """The periods whose rows were counted before: in which delivery, and as which period."""
+        seen = {digest: (one.called, name) for one in known for name, digest in one.parts.items() if digest}
+        return {name: seen[digest] for name, digest in self.parts.items() if digest in seen}
+
+    def is_new(self, known: Sequence["Delivery"]) -> bool:
+        """Whether rows are new; False if all of them were counted before. What might count twice is refused.
+
+        Rows with keys are told apart one by one, and do not come here.
+        """
+        repeats = self.repeats(known)
+        if self.is_repeated(known) or (repeats and len(repeats) == len(self.parts)):
+            return False
+        if repeats:
+            name, (where, period) = next(iter(repeats.items()))
+            what = "these rows" if self.name is None else self.name
+            raise InputError(
+                f"{what}: the rows of {name} were counted before (as {period}, from {where}), others were not. "
+                "Give the new rows alone, or name the column that identifies a row from the first run on: "
+                "key=COLUMN."
+            )
+        if self.name is not None and any(self.name == one.name for one in known):
+            raise InputError(
+                f"{self.name} was counted before with other content, so some of its rows might be counted twice. "
+                "Count a corrected period anew, from all of its rows, with replace=True. To let a file grow, name "
+                "the column that identifies a row from the first run on: key=COLUMN."
+            )
+        return True
 
 
-def is_repeated(whole: str | None, known: Sequence[Delivery]) -> bool:
-    """Whether all of the rows were counted before, in one delivery or in one period of it."""
-    return whole is not None and any(whole == one.whole or whole in one.parts.values() for one in known)
+@dataclass(frozen=True, slots=True, eq=False)
+class CountedRows:
+    """The rows of a delivery by period, how many rows there were, and how many of them were left out.
 
-
-def find_repeats(parts: Mapping[str, str | None], known: Sequence[Delivery]) -> dict[str, tuple[str, str]]:
-    """The periods whose rows were counted before: in which delivery, and as which period."""
-    seen = {
-        digest: (one.called, period) for one in known for period, digest in one.parts.items() if digest is not None
-    }
-    return {name: seen[digest] for name, digest in parts.items() if digest in seen}
-
-
-def is_new(delivery: Delivery, known: Sequence[Delivery]) -> bool:
-    """Whether rows are new; False if all of them were counted before. What might count rows twice is refused.
-
-    Rows with keys are told apart one by one, and do not come here.
+    ``n_known`` of the rows were counted before, as their keys say; ``again`` counts them by the period that they
+    were counted in, and ``moved`` are those periods that some of them have left. ``sizes`` counts the sizes of a
+    certificate's sets by period. It reads a file again, unless it was kept.
     """
-    if is_repeated(delivery.whole, known):
-        return False
-    repeats = find_repeats(delivery.parts, known)
-    if repeats and len(repeats) == len(delivery.parts):
-        return False
-    if repeats:
-        name, (where, period) = next(iter(repeats.items()))
-        what = "these rows" if delivery.name is None else delivery.name
-        raise InputError(
-            f"{what}: the rows of {name} were counted before (as {period}, from {where}), others were not. Give "
-            "the new rows alone, or name the column that identifies a row from the first run on: key=COLUMN."
-        )
-    if delivery.name is not None and any(delivery.name == one.name for one in known):
-        raise InputError(
-            f"{delivery.name} was counted before with other content, so some of its rows might be counted twice. "
-            "Count a corrected period anew, from all of its rows, with replace=True. To let a file grow, name "
-            "the column that identifies a row from the first run on: key=COLUMN."
-        )
-    return True
+
+    periods: dict[str, Period]
+    n_rows: int
+    sizes: Callable[[Certificate], Mapping[str, Any]]
+    n_dropped: int = 0
+    n_known: int = 0
+    again: Mapping[str, Tally] = field(default_factory=dict)
+    moved: Sequence[str] = ()
+    digest: str | None = None
+    """Of all rows, where one of each group and period was counted: other periods choose other rows."""
+
+    def delivered(self, name: str | None, sha256: str | None) -> Delivery:
+        """What to remember of the rows of a file. Neither their order nor the format of the file matters."""
+        parts, whole = {name: rows_sha256(one.target, "target") for name, one in self.periods.items()}, self.digest
+        if whole is None and parts:
+            whole = rows_sha256(Tally.sum(one.target for one in self.periods.values()), "target")
+        return Delivery(name, sha256, self.n_rows, parts, whole)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Known:
+    """What must be known to count new rows.
+
+    ``keys`` of rows that were counted, by period, the certificate ``in_use``, how many ``rows_before`` came, and
+    what the period is called if all rows are of one.
+    """
+
+    keys: Mapping[str, KeyArray]
+    in_use: Certificate | None
+    rows_before: int
+    name: Callable[[], str]
 
 
 def period_name(file: Path, others: Iterable[Path], taken: Iterable[str]) -> str:
@@ -227,8 +187,7 @@ def period_name(file: Path, others: Iterable[Path], taken: Iterable[str]) -> str
     """
     name, alike = file.stem, [other for other in others if other.stem == file.stem and other != file]
     if alike:  # the last folders that no file of the same name shares
-        depths = range(1, len(file.parts) - 1)
-        own = [file.parts[-1 - depth : -1] for depth in depths]
+        own = [file.parts[-1 - depth : -1] for depth in range(1, len(file.parts) - 1)]
         apart = [last for last in own if all(other.parts[-1 - len(last) : -1] != last for other in alike)]
         if not apart:
             raise InputError(

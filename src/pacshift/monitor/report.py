@@ -1,10 +1,16 @@
-"""What is known about one period."""
+"""What is known about one period, and about all of them: along the time axis, and as one long table."""
 
+import json
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 from pacshift.bounds import Interval
 from pacshift.certificate import Certificate
+from pacshift.errors import InputError
+from pacshift.files.writing import PathLike, atomic_write
 from pacshift.monitor.calendar import Gap
 from pacshift.monitor.verdict import Verdict, missed_in_words
 from pacshift.tally import Tally
@@ -143,3 +149,117 @@ def timeline(history: Iterable[PeriodReport], gaps: Sequence[Gap]) -> list[Perio
             found.append(left.pop(0))
         found.append(report)
     return [*found, *left]
+
+
+COLUMNS = ("period", "start", "end", "metric", "value", "lower", "upper", "alert", "epsilon")
+"""Of the long table, as monitoring tools name them."""
+ENDINGS = (".parquet", ".feather", ".csv", ".json")
+
+
+def history_rows(history: Iterable[PeriodReport]) -> list[dict[str, Any]]:
+    """One row per period and metric.
+
+    Parameters
+    ----------
+    history : iterable of PeriodReport
+        As ``Monitor.history`` gives it.
+
+    Returns
+    -------
+    list of dict
+        Each with period, start, end, metric, value, lower, upper, alert and epsilon. A value is counted, or
+        estimated from counts (sizes). It is None where only bounds are known. An infinite bound is None too.
+        Epsilon is what the sets were made for whose size it is, and what the error may be.
+
+    Examples
+    --------
+    >>> from pacshift import Monitor, Tally
+    >>> scores, labels = [[0.9, 0.1], [0.2, 0.8]] * 200, [0, 1] * 200
+    >>> monitor = Monitor(Tally.from_scores(scores, labels), epsilon=0.2, delta=0.1)
+    >>> report = monitor.update(scores, period="first")
+    >>> [row["metric"] for row in history_rows(monitor.history)][:6]
+    ['rows', 'error', 'assumption', 'accuracy', 'size', 'empty']
+    """
+    rows: list[dict[str, Any]] = []
+    for report in history:
+        error, made_for = report.error or (None, None), report.in_use_epsilon
+        found: list[tuple[Any, ...]] = [
+            ("rows", report.rows, None, None, False, None),
+            ("error", None, *error, report.verdict == "broken", report.epsilon),
+            ("assumption", None, None, None, report.verdict == "refuted", None),
+            ("accuracy", None, report.accuracy, None, False, None),
+            ("size", report.size, None, None, False, made_for),
+            ("empty", report.empty, None, None, False, made_for),
+            ("fresh size", report.fresh_size, None, None, False, report.epsilon),
+        ]
+        for name, interval in (("share", report.prevalence), ("weight", report.weights)):
+            if interval is not None and report.fresh is not None:
+                bounds = zip(report.fresh.classes, interval.lower, interval.upper, strict=True)
+                found += [(f"{name}: {label}", None, low, high, False, None) for label, low, high in bounds]
+        for metric, *numbers, alert, epsilon in found:
+            finite = [None if one is None or not math.isfinite(one) else float(one) for one in numbers]
+            said = (report.period, report.start, report.end, metric, *finite, alert, epsilon)
+            rows.append(dict(zip(COLUMNS, said, strict=True)))
+    return rows
+
+
+def write_history(history: Iterable[PeriodReport], path: PathLike, *, overwrite: bool = True) -> int:
+    """Write the history as Parquet, Feather, CSV or JSON, chosen by the ending of the name.
+
+    Parameters
+    ----------
+    history : iterable of PeriodReport
+        As ``Monitor.history`` gives it.
+    path : path-like
+        The file. It is written whole or not at all.
+    overwrite : bool, default True
+        Whether an existing file may be replaced.
+
+    Returns
+    -------
+    int
+        Number of rows.
+
+    Raises
+    ------
+    InputError
+        If the ending is not known, or the file cannot be written.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from pacshift import Monitor, Tally
+    >>> scores, labels = [[0.9, 0.1], [0.2, 0.8]] * 200, [0, 1] * 200
+    >>> monitor = Monitor(Tally.from_scores(scores, labels), epsilon=0.2, delta=0.1)
+    >>> report = monitor.update(scores, period="first")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_history(monitor.history, pathlib.Path(folder, "monitor.csv"))
+    11
+    """
+    rows, kind = history_rows(history), check_history_path(path)
+    with atomic_write(path, overwrite=overwrite) as draft:
+        if kind == ".json":
+            draft.write_text(json.dumps(rows, indent=1, ensure_ascii=False), encoding="utf-8")
+            return len(rows)
+        import pyarrow as pa
+        from pyarrow import csv, feather, parquet
+
+        from pacshift.rows.arrow.sets import escape_batch  # needs Arrow, and says so
+
+        texts = ("period", "start", "end", "metric")
+        kinds = {name: pa.string() if name in texts else pa.float64() for name in COLUMNS} | {"alert": pa.bool_()}
+        table = pa.Table.from_pylist(rows, pa.schema(kinds))
+        if kind == ".csv":  # names of periods come from those of files
+            csv.write_csv(pa.Table.from_batches(map(escape_batch, table.to_batches()), table.schema), str(draft))
+        else:
+            write = parquet.write_table if kind == ".parquet" else feather.write_feather
+            write(table, str(draft))
+    return len(rows)
+
+
+def check_history_path(path: PathLike) -> str:
+    """The ending of the name, or an error that lists those that are known."""
+    kind = Path(path).suffix.lower()
+    if kind not in ENDINGS:
+        raise InputError(f"{path}: the name of the table must end in {', '.join(ENDINGS)}.")
+    return kind

@@ -19,15 +19,11 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from pacshift.arrays import KeyArray
 from pacshift.certificate import Certificate
-from pacshift.certification.request import Request
 from pacshift.errors import InputError
 from pacshift.files.codec import Kind, ListOf, Record, Value, parse_json, record, require_seal, seal
 from pacshift.files.reading import read_document
 from pacshift.files.writing import LOCK_NAME, FolderLock, atomic_write
-from pacshift.methods import Method
-from pacshift.methods.base import options_of
 from pacshift.monitor.periods import Delivery, Period
 from pacshift.monitor.report import PeriodReport
 from pacshift.monitor.verdict import report_delta
@@ -145,18 +141,6 @@ class Saved:
         return 0 if self.in_use is None else self.in_use.number
 
 
-def settings_of(request: Request, method: Method, *, forever: bool) -> dict[str, Any]:
-    """What is asked for, as a folder remembers it: the shares of delta that were spent belong to it."""
-    known = request.known
-    return {
-        **{name: getattr(request, name) for name in ("epsilon", "delta", "class_epsilon", "contamination")},
-        "known_mix": None if known is None else [known.lower.tolist(), known.upper.tolist()],
-        "forever": forever,
-        "method": method.name,
-        "options": options_of(method),
-    }
-
-
 def fingerprint(source: Tally) -> str:
     """SHA-256 of the counts of a source, by which a state folder knows its own."""
     digest = hashlib.sha256(json.dumps([source.classes, source.score, source.grid]).encode())
@@ -167,23 +151,35 @@ def fingerprint(source: Tally) -> str:
 
 
 class State:
-    """What a monitor remembers, changed in steps: each is saved whole or not at all, and knows those of others."""
+    """What a monitor remembers, changed in steps: each is saved whole or not at all, and knows those of others.
 
-    def __init__(self, folder: "StateFolder | None") -> None:
-        self.folder, self.saved, self._is_step_open = folder, Saved(), False
-        if folder is not None:
-            with folder.lock.held():
-                self.saved = folder.read()
+    With a ``path`` it is kept in that folder. Files that are on disk already are not written again.
+    """
+
+    def __init__(self, path: str | os.PathLike[str] | None, settings: dict[str, Any], source: Tally) -> None:
+        self.saved, self.path = Saved(), None if path is None else Path(path)
+        self._settings, self._source = settings, fingerprint(source)
+        self.written: dict[int, tuple[Any, str]] = {}  # by identity: what a file holds never changes
+        self._is_step_open, self._serial, self.n_files = False, 0, 0
+        if self.path is None:
+            return
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"cannot use {self.path} as state folder: {error.strerror or error}.") from None
+        self._lock = FolderLock(self.path)
+        with self.exclusive():
+            pass  # which reads it
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:
         """Let no other process use the folder meanwhile, and begin with what the last one has saved."""
-        if self.folder is None:
+        if self.path is None:
             yield
             return
-        with self.folder.lock.held() as is_first:
+        with self._lock.held() as is_first:
             if is_first:
-                self.saved = self.folder.read_again(self.saved)
+                self._read(self.path)
             yield
 
     @contextmanager
@@ -196,8 +192,8 @@ class State:
             before, self._is_step_open = self.saved, True
             try:
                 yield
-                if self.folder is not None and self.saved is not before:
-                    self.folder.write(self.saved)
+                if self.path is not None and self.saved is not before:
+                    self.write(self.path)
             except BaseException:
                 self.saved = before
                 raise
@@ -209,141 +205,74 @@ class State:
         assert self._is_step_open
         self.saved = replace(self.saved, **changes)
 
-
-class StateFolder:
-    """Reads and writes ``Saved``. Files that are on disk already are not written again."""
-
-    def __init__(self, path: str | os.PathLike[str], settings: dict[str, Any], source: str) -> None:
-        self.path, self._settings, self._source = Path(path), settings, source
-        self._written: dict[int, tuple[Any, str]] = {}  # by identity: what a file holds never changes
-        self._serial, self._n_files = 0, 0
-        try:
-            self.path.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise InputError(f"cannot use {self.path} as state folder: {error.strerror or error}.") from None
-        self.lock = FolderLock(self.path)
-
-    def read(self) -> Saved:
-        """What was saved last; nothing if the folder is new. The folder must be locked."""
-        if not (self.path / MANIFEST).exists():
+    def _read(self, folder: Path) -> None:
+        """Read what was saved last, if it is not what is remembered. The folder must be locked."""
+        manifest, asked = folder / MANIFEST, self._settings | {"source": self._source}
+        if not self._serial and not manifest.exists():
             # Files that a manifest does not name are removed, so they must not be someone else's.
-            foreign = [file.name for file in self.path.iterdir() if not OWN_NAME.fullmatch(file.name)]
+            foreign = [file.name for file in folder.iterdir() if not OWN_NAME.fullmatch(file.name)]
             if foreign:
                 raise InputError(
-                    f"{self.path} holds {shorten(sorted(foreign))} but no {MANIFEST}. "
+                    f"{folder} holds {shorten(sorted(foreign))} but no {MANIFEST}. "
                     "Choose a new or empty folder for state=."
                 )
-            return Saved()
-        document = self._document()
-        self._require_settings(document)
+            return
         try:
-            self._written, self._serial = {}, int(document["serial"])
-            self._n_files = int(document["n_files"])
-            saved: Saved = _saved_in(self).read(document, "")
-            _require_sound(saved, self._settings)
+            document = parse_json(read_document(manifest))
+            _require(isinstance(document, dict) and document["format"] == FORMAT, "it does not say what it is")
+            version = document["version"]
+            _require(type(version) is int and version == VERSION, f"version {version!r}")  # True == 1
+            require_seal(document)
+            if document["serial"] == self._serial:
+                return
+            found = document["settings"] | {"source": document["source"]}
+            if found["source"] != asked["source"]:
+                raise InputError(
+                    f"{folder} was begun with another source, with which its reports are compared. Use that one, "
+                    "or begin another folder for a new source or model."
+                )
+            changed = [name for name in dict.fromkeys([*asked, *found]) if found.get(name) != asked.get(name)]
+            if changed:
+                was, now = ({name: each.get(name) for name in changed} for each in (found, asked))
+                raise InputError(
+                    f"{folder} belongs to a monitor with other settings: {was} there, {now} now. "
+                    "The shares of delta that were spent belong to them. Use the same settings, or another folder."
+                )
+            self.written = {}
+            saved: Saved = _form(self).read(document, "")
+            _require_sound(saved, asked)
+            self.saved, self._serial, self.n_files = saved, int(document["serial"]), int(document["n_files"])
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             if isinstance(error, InputError):
                 raise
-            raise self._damaged(error) from None
-        self._copy_current(saved)
-        return saved
+            raise InputError(
+                f"{manifest} is not the state of a monitor ({error!r}). Restore the folder from a copy, or choose "
+                "another one with state=."
+            ) from None
+        self._copy_current(folder)
 
-    def read_again(self, saved: Saved) -> Saved:
-        """What was saved last: ``saved`` itself unless another process has written since. Needs the lock."""
-        is_new = not self._serial and not (self.path / MANIFEST).exists()
-        return saved if is_new or self._document()["serial"] == self._serial else self.read()
-
-    def write(self, saved: Saved) -> None:
+    def write(self, folder: Path) -> None:
         """Save everything in one step. The folder must be locked."""
         head = {"format": FORMAT, "version": VERSION, "settings": self._settings, "source": self._source}
-        content = _saved_in(self).write(saved)  # writes new files, and counts them
-        document = head | {"serial": self._serial + 1, "n_files": self._n_files} | content
-        with atomic_write(self.path / MANIFEST) as draft:
-            draft.write_text(json.dumps(seal(document), indent=1), encoding="utf-8")
+        content = _form(self).write(self.saved)  # writes new files, and counts them
+        text = json.dumps(seal(head | {"serial": self._serial + 1, "n_files": self.n_files} | content), indent=1)
+        with atomic_write(folder / MANIFEST) as draft:
+            draft.write_text(text, encoding="utf-8")
         self._serial += 1
-        self._copy_current(saved)
-        text = (self.path / MANIFEST).read_text(encoding="utf-8")
-        self._written = {key: kept for key, kept in self._written.items() if f'"{kept[1]}"' in text}
-        named = {name for _, name in self._written.values()} | {MANIFEST, CURRENT, LOCK_NAME}
-        for file in self.path.iterdir():  # what it no longer names
+        self._copy_current(folder)
+        self.written = {key: kept for key, kept in self.written.items() if f'"{kept[1]}"' in text}
+        named = {name for _, name in self.written.values()} | {MANIFEST, CURRENT, LOCK_NAME}
+        for file in folder.iterdir():  # what it no longer names
             if OWN_NAME.fullmatch(file.name) and file.name not in named:
                 file.unlink(missing_ok=True)
 
-    def _document(self) -> dict[str, Any]:
-        """The manifest, whole and unchanged."""
-        try:
-            document = parse_json(read_document(self.path / MANIFEST))
-            if not isinstance(document, dict) or document["format"] != FORMAT:
-                raise ValueError("it does not say what it is")
-            if type(document["version"]) is not int or document["version"] != VERSION:  # True == 1
-                raise ValueError(f"version {document['version']!r}")
-            require_seal(document)
-            return document
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise self._damaged(error) from None
-
-    def _damaged(self, error: Exception) -> InputError:
-        return InputError(
-            f"{self.path / MANIFEST} is not the state of a monitor ({error!r}). Restore the folder from a "
-            "copy, or choose another one with state=."
-        )
-
-    def _require_settings(self, document: dict[str, Any]) -> None:
-        try:
-            found = document["settings"] | {"source": document["source"]}
-        except (KeyError, TypeError) as error:
-            raise self._damaged(error) from None
-        asked = self._settings | {"source": self._source}
-        if found["source"] != self._source:
-            raise InputError(
-                f"{self.path} was begun with another source, with which its reports are compared. Use that one, "
-                "or begin another folder for a new source or model."
-            )
-        changed = [name for name in dict.fromkeys([*asked, *found]) if found.get(name) != asked.get(name)]
-        if changed:
-            was, now = ({name: each.get(name) for name in changed} for each in (found, asked))
-            raise InputError(
-                f"{self.path} belongs to a monitor with other settings: {was} there, {now} now. "
-                "The shares of delta that were spent belong to them. Use the same settings, or another folder."
-            )
-
-    def name_of(self, content: Tally | Certificate | KeyArray, role: str) -> str:
-        """The name of the file that holds ``content``, written now if it is new."""
-        if id(content) not in self._written:
-            self._n_files += 1
-            ending = {Tally: "tally", Certificate: "json"}.get(type(content), "keys")
-            name = f"{role}.{self._n_files}.{ending}"
-            if isinstance(content, np.ndarray):
-                data = np.ascontiguousarray(content, "<u8").tobytes()
-                with atomic_write(self.path / name, private=True) as draft:
-                    draft.write_bytes(hashlib.sha256(data).digest() + data)
-            else:
-                content.save(self.path / name)
-            self._written[id(content)] = (content, name)  # kept alive, so that its id stays its own
-        return self._written[id(content)][1]
-
-    def content_of(self, name: Any) -> Tally | Certificate | KeyArray:
-        """What a file of this folder holds."""
-        if not isinstance(name, str) or not NUMBERED.fullmatch(name):
-            raise ValueError(f"{name!r} is not a file of this folder")
-        path = self.path / name
-        if path.suffix == ".keys":
-            content = path.read_bytes()
-            sha256, data = content[:SHA256_BYTES], content[SHA256_BYTES:]
-            _require(hashlib.sha256(data).digest() == sha256, f"{name} was changed after it was written")
-            loaded: Any = np.frombuffer(data, "<u8").astype(np.uint64)
-        else:
-            loaded = Tally.load(path) if path.suffix == ".tally" else Certificate.load(path)
-        self._written[id(loaded)] = (loaded, name)
-        return loaded  # type: ignore[no-any-return]
-
-    def _copy_current(self, saved: Saved) -> None:
+    def _copy_current(self, folder: Path) -> None:
         """Make ``current.json`` the certificate in use; a process may have been killed before it could."""
-        current = self.path / CURRENT
-        if saved.in_use is None:
+        current, in_use = folder / CURRENT, self.saved.in_use
+        if in_use is None:
             current.unlink(missing_ok=True)
             return
-        content = (self.path / self._written[id(saved.in_use.certificate)][1]).read_bytes()
+        content = (folder / self.written[id(in_use.certificate)][1]).read_bytes()
         if not current.exists() or current.read_bytes() != content:
             with atomic_write(current) as draft:
                 draft.write_bytes(content)
@@ -353,19 +282,43 @@ class StateFolder:
 class _Held(Kind):
     """What has a file of its own in a state folder; the manifest has its name."""
 
-    folder: StateFolder
+    state: State
     cls: type
     role: str
+    schema: Any = None  # nobody else reads a manifest
 
     def read(self, value: Any, path: str) -> Any:
-        content = self.folder.content_of(value)
-        _require(isinstance(content, self.cls), f"{path}: {value} where a {self.cls.__name__} belongs")
-        return content
+        if not isinstance(value, str) or not NUMBERED.fullmatch(value):
+            raise ValueError(f"{value!r} is not a file of this folder")
+        assert self.state.path is not None
+        file = self.state.path / value
+        if file.suffix == ".keys":
+            content = file.read_bytes()
+            sha256, data = content[:SHA256_BYTES], content[SHA256_BYTES:]
+            _require(hashlib.sha256(data).digest() == sha256, f"{value} was changed after it was written")
+            loaded: Any = np.frombuffer(data, "<u8").astype(np.uint64)
+        else:
+            loaded = Tally.load(file) if file.suffix == ".tally" else Certificate.load(file)
+        _require(isinstance(loaded, self.cls), f"{path}: {value} where a {self.cls.__name__} belongs")
+        self.state.written[id(loaded)] = (loaded, value)
+        return loaded
 
     def write(self, value: Any) -> Any:
-        return self.folder.name_of(value, self.role)
-
-    schema: Any = None  # nobody else reads a manifest
+        """The name of the file, written now if it is new."""
+        state = self.state
+        if id(value) not in state.written:
+            assert state.path is not None
+            state.n_files += 1
+            ending = {Tally: "tally", Certificate: "json"}.get(self.cls, "keys")
+            name = f"{self.role}.{state.n_files}.{ending}"
+            if self.cls is np.ndarray:
+                data = np.ascontiguousarray(value, "<u8").tobytes()
+                with atomic_write(state.path / name, private=True) as draft:
+                    draft.write_bytes(hashlib.sha256(data).digest() + data)
+            else:
+                value.save(state.path / name)
+            state.written[id(value)] = (value, name)  # kept alive, so that its id stays its own
+        return state.written[id(value)][1]
 
 
 class _ByName(ListOf):
@@ -381,24 +334,21 @@ class _ByName(ListOf):
         return super().write(value.values())
 
 
-def _saved_in(folder: StateFolder) -> Record:
+def _form(state: State) -> Record:
     """What a monitor remembers, as a manifest says it: what is large has a file of its own."""
-
-    def held(cls: type, role: str) -> Kind:
-        return _Held(folder, cls, role)
 
     def is_texts(value: Any) -> bool:
         return isinstance(value, dict) and all(text is None or isinstance(text, str) for text in value.values())
 
     texts = Value("an object of texts", is_texts, {"type": "object"}, plain=dict)
-    report = record(PeriodReport, fresh=held(Certificate, "fresh").or_null)
-    keys = held(np.ndarray, "keys").or_null
+    report = record(PeriodReport, fresh=_Held(state, Certificate, "fresh").or_null)
+    tally, keys = _Held(state, Tally, "period"), _Held(state, np.ndarray, "keys").or_null
     return record(
         Saved,
-        in_use=record(InUse, certificate=held(Certificate, "in-use")).or_null,
-        periods=_ByName(record(Period, target=held(Tally, "period"), keys=keys, report=report.or_null)),
+        in_use=record(InUse, certificate=_Held(state, Certificate, "in-use")).or_null,
+        periods=_ByName(record(Period, target=tally, keys=keys, report=report.or_null)),
         deliveries=ListOf(record(Delivery, parts=texts)),
-        labelled=ListOf(record(Labelled, rows=held(Tally, "labelled"))),
+        labelled=ListOf(record(Labelled, rows=_Held(state, Tally, "labelled"))),
         reading=texts.or_null,
     )
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import date, timedelta
 from hashlib import blake2b
 from threading import Lock
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +18,7 @@ from pacshift.arrays import BoolArray, IntArray, KeyArray
 from pacshift.certificate import Certificate
 from pacshift.errors import InputError
 from pacshift.monitor.calendar import Unit, describe
-from pacshift.monitor.periods import Counted, CountedRows
+from pacshift.monitor.periods import CountedRows, Period
 from pacshift.rows.arrow.source import Source, without_codes
 from pacshift.rows.arrow.table import ArrowRows
 from pacshift.rows.base import Rows
@@ -33,71 +33,49 @@ FIRST_YEAR, LAST_YEAR = 1901, 2199
 """Times outside are no times: 1900-01-01 and 9999-12-31 stand for "unknown" or "open" in many databases."""
 
 _BELOW_SECONDS = r"(?i)(:[0-9]{2})(?:[.,][0-9]+)?(?:Z|[+-][0-9]{2}(?::?[0-9]{2})?)?$"  # and the zone
+NEW, LEFT_OUT = -1, -2
 HASH_BYTES = 8
 """Two of 100 million rows share a hash with a probability of about 0.03 %."""
 
 
 @dataclass(frozen=True, slots=True)
-class Calendar:
-    """Days, weeks from Monday on, or months; ``column`` holds the time of each row."""
+class Cut:
+    """How rows are cut into periods.
 
-    column: str
-    unit: Unit
+    By the calendar, if ``column`` holds the time of each row: days, weeks from Monday on, or months. Or as many
+    rows as ``unit`` says, in the order in which they arrive; ``offset`` rows came before this file. Without a unit
+    the file is one period, called ``name``.
+    """
+
+    unit: Unit | int | None
+    column: str | None = None
+    offset: int = 0
+    name: str = ""
 
     def keys(self, batch: Any) -> IntArray:
-        """The first day of each row's period, since 1970; ``NO_TIME`` where there is none."""
+        """The period of each row: its number, or its first day since 1970, ``NO_TIME`` where there is none."""
+        if self.column is None:
+            first = self.offset + batch.first
+            rows = np.arange(first, first + batch.n_rows)
+            return rows // self.unit if isinstance(self.unit, int) else np.zeros_like(rows)
         days = column_days(batch.data.column(self.column), self.column, batch.file)
-        first = days.astype("M8[M]").astype("M8[D]") if self.unit == "month" else days
+        start = days.astype("M8[M]").astype("M8[D]") if self.unit == "month" else days
         if self.unit == "week":
-            first = days - (days.astype(np.int64) + 3) % 7  # 1970 began on a Thursday
-        return np.where(np.isnat(days), NO_TIME, first.astype(np.int64))
+            start = days - (days.astype(np.int64) + 3) % 7  # 1970 began on a Thursday
+        return np.where(np.isnat(days), NO_TIME, start.astype(np.int64))
 
-    def describe(self, key: int) -> tuple[str, str, str]:
-        """Name, first and last day of a period.
+    def describe(self, key: int) -> tuple[str, str | None, str | None]:
+        """Name, first and last day of a period, or its first and last row, counted from 1.
 
-        >>> Calendar("seen", "month").describe(31), Calendar("seen", "week").describe(4)
-        (('1970-02', '1970-02-01', '1970-02-28'), ('1970-W02', '1970-01-05', '1970-01-11'))
+        >>> Cut("month", "seen").describe(31), Cut(1000).describe(2), Cut(None, name="May").describe(0)
+        (('1970-02', '1970-02-01', '1970-02-28'), ('rows 2001 to 3000', '2001', '3000'), ('May', None, None))
         """
-        return describe(date(1970, 1, 1) + timedelta(days=key), self.unit)
-
-
-@dataclass(frozen=True, slots=True)
-class RowRanges:
-    """Periods of ``length`` rows, in the order in which rows arrive; ``offset`` rows came before this file."""
-
-    length: int
-    offset: int
-    column: None = None
-
-    def keys(self, batch: Any) -> IntArray:
-        first = self.offset + batch.first
-        return np.arange(first, first + batch.n_rows) // self.length
-
-    def describe(self, key: int) -> tuple[str, str, str]:
-        """Name, first and last row of a period, counted from 1.
-
-        >>> RowRanges(1000, 0).describe(2)
-        ('rows 2001 to 3000', '2001', '3000')
-        """
-        first, last = key * self.length + 1, (key + 1) * self.length
+        if self.unit is None:
+            return self.name, None, None
+        if not isinstance(self.unit, int):
+            return describe(date(1970, 1, 1) + timedelta(days=key), self.unit)
+        first, last = key * self.unit + 1, (key + 1) * self.unit
         return f"rows {first} to {last}", str(first), str(last)
-
-
-@dataclass(frozen=True, slots=True)
-class WholeFile:
-    """The file is one period, called like the file."""
-
-    name: str
-    column: None = None
-
-    def keys(self, batch: Any) -> IntArray:
-        return np.zeros(batch.n_rows, np.int64)
-
-    def describe(self, _key: int) -> tuple[str, None, None]:
-        return self.name, None, None
-
-
-Cut: TypeAlias = Calendar | RowRanges | WholeFile
 
 
 def count_periods(
@@ -115,30 +93,26 @@ def count_periods(
     that identifies rows: those among ``known_keys``, by period, are left out. Memory then grows by 17 bytes a row.
     """
     choice = rows.chooser if isinstance(rows, OnePerGroup) else None
-    if choice is not None and isinstance(cut, RowRanges):
+    if choice is not None and isinstance(cut.unit, int):
         raise InputError(
             "periods of a number of rows cannot be told where one row of each group is counted. Use days, weeks, "
             "months or files as periods, or leave group= out."
         )
     table = rows.rows if isinstance(rows, OnePerGroup) else rows
     assert isinstance(table, ArrowRows)
-    for name, holding in ((cut.column, "timestamps"), (key, "keys")):
-        if name is not None and name not in table.source.schema.names:
+    for column, holding in ((cut.column, "timestamps"), (key, "keys")):
+        if column is not None and column not in table.source.schema.names:
             raise InputError(
-                f"{rows.described}: no column {name!r} with {holding}. The columns are "
+                f"{rows.described}: no column {column!r} with {holding}. The columns are "
                 f"{shorten(table.source.schema.names)}."
             )
-    columns = [] if cut.column is None else [cut.column]
     keys = None if key is None else read_keys(table.source, key, known_keys or {}, drop_invalid=rows.drop_invalid)
 
     def run(options: CountOptions | None, certificate: Certificate | None) -> _ByPeriod:
         found = _ByPeriod(cut, len(rows.classes), options, certificate, keys)
-        for _ in rows.fold(found.add, "counting", keep=columns):
+        for _ in rows.fold(found.add, "counting", keep=[] if cut.column is None else [cut.column]):
             pass
         return found
-
-    def sizes(certificate: Certificate) -> dict[str, IntArray]:
-        return {cut.describe(place)[0]: counts for place, counts in run(None, certificate).sizes.items()}
 
     found = run(CountOptions(soft=soft, softmax=rows.softmax), in_use)
     if found.n_undated and not rows.drop_invalid:
@@ -147,22 +121,23 @@ def count_periods(
             f"outside the years {FIRST_YEAR} to {LAST_YEAR} (9999-12-31 often stands for none). Correct them, or "
             "leave the rows out with drop_invalid=True."
         )
-    periods: dict[str, Counted] = {}
+    periods: dict[str, Period] = {}
     for place in sorted(found.counters):
         name, start, end = cut.describe(place)
         grouped = None if choice is None else Grouped(choice.choose().n_by_period[place])
         tally = Tally.from_counter(found.counters[place], rows.classes, grouped)
         own = np.sort(np.concatenate(found.keys[place])) if place in found.keys else None
-        periods[name] = Counted(tally, start, end, found.sizes.get(place), own)
-    names = [] if keys is None else keys.periods
+        periods[name] = Period(name, start, end, tally, found.sizes.get(place), keys=own)
     return CountedRows(
         periods,
         rows.last.n_rows,
-        sizes,
+        lambda certificate: {
+            cut.describe(place)[0]: sizes for place, sizes in run(None, certificate).sizes.items()
+        },
         rows.last.faults.n_rows + found.n_undated + (0 if keys is None else keys.n_missing),
         0 if keys is None else keys.n_known,
-        {names[place]: Tally.from_counter(one, rows.classes) for place, one in sorted(found.again.items())},
-        [names[place] for place in sorted(found.moved)],
+        {name: Tally.from_counter(one, rows.classes) for name, one in sorted(found.again.items())},
+        sorted(found.moved),
         None if choice is None else choice.choose().digest,
     )
 
@@ -184,30 +159,24 @@ class _ByPeriod:
     counters: dict[int, Counter] = field(default_factory=dict)
     sizes: dict[int, IntArray] = field(default_factory=dict)
     keys: dict[int, list[KeyArray]] = field(default_factory=dict)
-    again: dict[int, Counter] = field(default_factory=dict)
-    moved: set[int] = field(default_factory=set)
+    again: dict[str, Counter] = field(default_factory=dict)
+    moved: set[str] = field(default_factory=set)
     _lock: Any = field(default_factory=Lock)
 
     def add(self, batch: Any) -> bool:
         """Count the usable rows of a batch."""
-        periods, scores, kept = (
-            self.cut.keys(batch),
-            batch.given,
-            slice(None) if batch.kept is None else batch.kept,
-        )
-        periods, own_keys = periods[kept], None
-        if self.row_keys is not None:
+        kept = slice(None) if batch.kept is None else batch.kept
+        periods, scores, row_keys, own_keys = self.cut.keys(batch)[kept], batch.given, self.row_keys, None
+        if row_keys is not None:
             part = slice(batch.first, batch.first + batch.n_rows)
-            own_keys, is_new, owner = (
-                each[part][kept] for each in (self.row_keys.hashes, self.row_keys.is_new, self.row_keys.owner)
-            )
+            own_keys, owner = row_keys.hashes[part][kept], row_keys.owner[part][kept]
             for place in np.unique(owner[owner >= 0]).tolist() if self.options is not None else ():
-                own, name = owner == place, self.row_keys.periods[place]
-                self._count(place, scores[own], self.again)
+                own, name = owner == place, row_keys.periods[place]
+                self._count(name, scores[own], self.again)
                 now = [] if self.cut.column is None else np.unique(periods[own]).tolist()
                 if any(key == NO_TIME or self.cut.describe(key)[0] != name for key in now):
-                    self.moved.add(place)
-            periods, scores, own_keys = periods[is_new], scores[is_new], own_keys[is_new]
+                    self.moved.add(name)
+            periods, scores, own_keys = (each[owner == NEW] for each in (periods, scores, own_keys))
         for key in np.unique(periods).tolist():
             own = periods == key
             if key == NO_TIME:
@@ -219,15 +188,15 @@ class _ByPeriod:
                 (sizes,) = self.in_use.sizes_of_rows(of_period, [self.in_use.thresholds])
                 with self._lock:
                     self.sizes[key] = self.sizes.get(key, 0) + sizes
-            if self.options is not None:
-                self._count(key, of_period, self.counters)
+            self._count(key, of_period, self.counters)
             if own_keys is not None:
                 with self._lock:
                     self.keys.setdefault(key, []).append(own_keys[own])
         return True
 
-    def _count(self, key: int, scores: Any, counters: dict[int, Counter]) -> None:
-        assert self.options is not None  # or only sizes are counted
+    def _count(self, key: Any, scores: Any, counters: dict[Any, Counter]) -> None:
+        if self.options is None:
+            return
         with self._lock:
             if key not in counters:
                 counters[key] = Counter(self.n_classes, self.options, labelled=False)
@@ -239,11 +208,11 @@ class _ByPeriod:
 class RowKeys:
     """The hash of each row's key in a file, and which rows are to be counted.
 
-    ``owner`` is the place in ``periods`` of the one that a row was counted in before, -1 if it was not.
+    ``owner`` is the place in ``periods`` of the one that a row was counted in before. It is ``NEW`` for rows to
+    count, and ``LEFT_OUT`` for those without a key, or whose key an earlier row of the file has.
     """
 
     hashes: KeyArray
-    is_new: BoolArray
     owner: IntArray
     periods: Sequence[str]
     n_known: int
@@ -251,42 +220,38 @@ class RowKeys:
 
 
 def read_keys(source: Source, column: str, known: Mapping[str, KeyArray], *, drop_invalid: bool) -> RowKeys:
-    """The keys of a file: a row is new if no period of ``known`` has its key and no earlier row had it."""
-    parts: list[Any] = []
+    """The keys of a file: a row is new if no period of ``known`` has its key and no earlier row had it.
+
+    Hashed are texts, so that 7 in Parquet and 7 in CSV are one key.
+    """
+    hashed: list[KeyArray] = []
+    empty: list[BoolArray] = []
     for batch in source.batches([], 1, (), [column]):
-        batch.require_sound()
-        parts.append(_hashes(batch.data.column(0), column, batch.file))
-    hashes = np.concatenate([hashes for hashes, _ in parts])
-    missing = np.concatenate([missing for _, missing in parts])
+        values = without_codes(batch.data.column(0))
+        try:
+            texts = values.cast(pa.string()).to_pylist()
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            raise InputError(
+                f"{batch.file}: column {column!r} holds {values.type}, which cannot be a key. Name a column of "
+                "texts or numbers."
+            ) from None
+        found = (int.from_bytes(blake2b((text or "").encode(), digest_size=HASH_BYTES).digest()) for text in texts)
+        hashed.append(np.fromiter(found, np.uint64, len(texts)))
+        empty.append(np.array([not text for text in texts], np.bool_))
+    hashes, missing = np.concatenate(hashed), np.concatenate(empty)
     n_missing = int(missing.sum())
     if n_missing and not drop_invalid:
         raise InputError(
             f"{n_missing} row(s) have no key in column {column!r}. Fill them in, or leave the rows out with "
             "drop_invalid=True."
         )
-    is_first = np.zeros(len(hashes), np.bool_)
-    is_first[np.unique(hashes, return_index=True)[1]] = True
-    is_first &= ~missing
-    owner = np.full(len(hashes), -1)
+    owner = np.full(len(hashes), LEFT_OUT)
+    owner[np.unique(hashes, return_index=True)[1]] = NEW
+    owner[missing] = LEFT_OUT
     for place, keys in enumerate(known.values()):
-        owner[is_first & np.isin(hashes, keys)] = place
-    is_new = is_first & (owner < 0)
-    n_known = len(hashes) - n_missing - int(is_new.sum())
-    return RowKeys(hashes, is_new, owner, list(known), n_known, n_missing)
-
-
-def _hashes(values: Any, name: str, file: str) -> tuple[KeyArray, BoolArray]:
-    """A hash of the text of each value, so that 7 in Parquet and 7 in CSV are one key; and where there is none."""
-    values = without_codes(values)
-    try:
-        texts = values.cast(pa.string()).to_pylist()
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        raise InputError(
-            f"{file}: column {name!r} holds {values.type}, which cannot be a key. Name a column of texts or "
-            "numbers."
-        ) from None
-    hashes = (int.from_bytes(blake2b((text or "").encode(), digest_size=HASH_BYTES).digest()) for text in texts)
-    return np.fromiter(hashes, np.uint64, len(texts)), np.array([not text for text in texts], np.bool_)
+        owner[(owner != LEFT_OUT) & np.isin(hashes, keys)] = place
+    n_known = len(hashes) - n_missing - int((owner == NEW).sum())
+    return RowKeys(hashes, owner, list(known), n_known, n_missing)
 
 
 def column_days(column: Any, name: str, file: str) -> Any:
@@ -301,7 +266,13 @@ def column_days(column: Any, name: str, file: str) -> Any:
     if is_text:  # 23:30+02:00 is half past eleven where it was written
         column = pc.replace_substring_regex(column, pattern=_BELOW_SECONDS, replacement=r"\1")
     if is_time and kind.tz is not None:
-        column = _local(column, name, file)
+        try:
+            column = pc.local_timestamp(column)
+        except pa.ArrowInvalid:
+            raise InputError(
+                f"{file}: column {name!r} is in the time zone {kind.tz!r}, which this machine does not know. "
+                "Convert it to UTC or another known zone, or install the time zone database (pip install tzdata)."
+            ) from None
     try:
         days = column.cast(pa.timestamp("s"), safe=is_text).to_numpy(zero_copy_only=False).astype("M8[D]")
     except pa.ArrowInvalid as error:
@@ -309,13 +280,3 @@ def column_days(column: Any, name: str, file: str) -> Any:
         raise InputError(f"{file}: column {name!r} holds texts that are not ISO dates ({said}).") from None
     years = days.astype("M8[Y]").astype(np.int64) + 1970
     return np.where((years < FIRST_YEAR) | (years > LAST_YEAR), np.datetime64("NaT"), days)
-
-
-def _local(column: Any, name: str, file: str) -> Any:
-    try:
-        return pc.local_timestamp(column)
-    except pa.ArrowInvalid:
-        raise InputError(
-            f"{file}: column {name!r} is in the time zone {column.type.tz!r}, which this machine does not know. "
-            "Convert it to UTC or another known zone, or install the time zone database (pip install tzdata)."
-        ) from None

@@ -5,8 +5,8 @@ certificate in use achieves (Lemmas 1 and 3), and the verdict.
 """
 
 import warnings
-from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
+from dataclasses import replace
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from pacshift.mix.programs import largest_means
 from pacshift.rows.columns import Columns
 from pacshift.tally import Tally
 from pacshift.words.findings import ways_on
-from pacshift.words.numbers import DIGITS, between, digits_apart, given
+from pacshift.words.numbers import DIGITS, between, capital, digits_apart, given
 
 Verdict: TypeAlias = Literal["kept", "consistent", "broken", "refuted"]
 
@@ -71,23 +71,16 @@ def source_delta(delta: float, number: int = 0, *, forever: bool = False, looks:
     return SOURCE_SHARE * delta / looks
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Fresh:
-    """A certificate for a period, or why there is none."""
-
-    certificate: Certificate | None
-    refusal: str = ""
-
-
-def fresh_certificate(tally: Tally, method: Method, request: Request, columns: Columns | None) -> Fresh:
+def fresh_certificate(
+    tally: Tally, method: Method, request: Request, columns: Columns | None
+) -> Certificate | str:
     """The certificate of the period's rows, which remembers ``columns``, or why label shift is refuted."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UninformativeWarning)  # few rows: the verdict says what is not proven
-            made = certify(Data(tally), method, request)
+            return replace(certify(Data(tally), method, request), columns=columns)
     except AssumptionError as error:
-        return Fresh(None, f"{error.refusal} {ways_on(error.expected_sizes, command=NEW_SOURCE)}")
-    return Fresh(made if columns is None else replace(made, columns=columns))
+        return f"{error.refusal} {ways_on(error.expected_sizes, command=NEW_SOURCE)}"
 
 
 def lies_below(in_use: Certificate, fresh: Certificate) -> bool:
@@ -113,8 +106,7 @@ def error_bounds(
     return max(clean * lower, 0.0) + 0.0, min(clean * upper + contamination, 1.0)
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(NamedTuple):
     """The verdict, bounds of the error of the sets in use (None if refuted), and both in words."""
 
     verdict: Verdict
@@ -132,41 +124,34 @@ def missed_in_words(error: tuple[float, float], allowed: float) -> str:
     return between(lower, upper, digits_apart(allowed, lower) if lower > allowed else DIGITS)
 
 
-def judge(fresh: Fresh, in_use: Certificate | None, miss_rates: Interval | None, promise: Request) -> Finding:
+def judge(
+    fresh: Certificate | str, in_use: Certificate | None, miss_rates: Interval | None, promise: Request
+) -> Finding:
     """Compare the sets in use with the promise: first the error, then every class ("The verdict" of the page)."""
-    certificate = fresh.certificate
-    if certificate is None:
-        return Finding("refuted", None, fresh.refusal[:1].upper() + fresh.refusal[1:])
-    assert in_use is not None  # the first fresh certificate is adopted
-    assert miss_rates is not None
-    lower, upper = error_bounds(miss_rates, certificate.prevalence, promise.contamination)
-    is_below = lies_below(in_use, certificate)
+    if isinstance(fresh, str):
+        return Finding("refuted", None, capital(fresh))
+    assert in_use is not None and miss_rates is not None  # noqa: PT018  # the first fresh certificate is adopted
+    lower, upper = error_bounds(miss_rates, fresh.prevalence, promise.contamination)
+    is_below, limit = lies_below(in_use, fresh), promise.class_epsilon
     upper = min(upper, promise.epsilon) if is_below else upper
-    error, allowed = (lower, upper), given(promise.epsilon)
-    missed = f"The sets in use miss {missed_in_words(error, promise.epsilon)} of this period"
+
+    def found(verdict: Verdict, missed: tuple[float, float], allowed: float, whose: str) -> Finding:
+        beside = f"neither kept nor broken at {given(allowed)} allowed. {HAS_FRESH}"
+        said = f", more than the {given(allowed)} allowed. {USE_FRESH}" if verdict == "broken" else f": {beside}"
+        text = f"The sets in use miss {missed_in_words(missed, allowed)} of {whose}{said}"
+        return Finding(verdict, (lower, upper), text)
+
     if lower > promise.epsilon:
-        return Finding("broken", error, f"{missed}, more than the {allowed} allowed. {USE_FRESH}")
-    classes = _judge_classes(miss_rates, promise, in_use)
-    if classes is not None and (classes.verdict == "broken" or not is_below):
-        return Finding(classes.verdict, error, classes.text)
+        return found("broken", (lower, upper), promise.epsilon, "this period")
+    if limit is not None and (miss_rates.upper > limit).any():  # the class that is missed most often
+        is_broken = bool((miss_rates.lower > limit).any())
+        if is_broken or not is_below:
+            worst = int((miss_rates.lower if is_broken else miss_rates.upper).argmax())
+            missed = float(miss_rates.lower[worst]), float(miss_rates.upper[worst])
+            part = " in the label-shifted part" if promise.contamination else ""
+            whose = f"class {in_use.classes[worst]!r}{part}"
+            return found("broken" if is_broken else "consistent", missed, limit, whose)
     if upper <= promise.epsilon:
-        return Finding("kept", error, f"The sets in use miss at most {allowed} of this period.")
-    return Finding("consistent", error, f"{missed}: neither kept nor broken at {allowed} allowed. {HAS_FRESH}")
-
-
-def _judge_classes(miss_rates: Interval, promise: Request, in_use: Certificate) -> Finding | None:
-    """What is wrong with the class that is missed most often; None if no class is missed too often."""
-    allowed = promise.class_epsilon
-    if allowed is None or (miss_rates.upper <= allowed).all():
-        return None
-    is_broken = bool((miss_rates.lower > allowed).any())
-    worst = int((miss_rates.lower if is_broken else miss_rates.upper).argmax())
-    low, high = float(miss_rates.lower[worst]), float(miss_rates.upper[worst])
-    shown = missed_in_words((low, high), allowed)
-    whose = " in the label-shifted part" if promise.contamination else ""
-    missed = f"The sets in use miss {shown} of class {in_use.classes[worst]!r}{whose}"
-    if is_broken:
-        return Finding("broken", None, f"{missed}, more than the {given(allowed)} allowed. {USE_FRESH}")
-    return Finding(
-        "consistent", None, f"{missed}: neither kept nor broken at {given(allowed)} allowed. {HAS_FRESH}"
-    )
+        kept = f"The sets in use miss at most {given(promise.epsilon)} of this period."
+        return Finding("kept", (lower, upper), kept)
+    return found("consistent", (lower, upper), promise.epsilon, "this period")

@@ -1,7 +1,7 @@
 """PS-LP, module by module in the order of its proof page (docs/methods/ps-lp-proof.md).
 
-theorem (shares of δ, all together) -> (mix: tails, region) -> betting -> tuned, curves -> equal_miss_rate ->
-prediction_powered (many classes) -> bound_curve (a picture).
+theorem (shares of δ, all together, the curve) -> (mix: tails, region) -> betting -> tuned -> equal_miss_rate ->
+prediction_powered (many classes).
 
 Constants say what they are worth: the change of the mean set size if this one alone has another value, on the
 development cases of ``benchmarks/sharpness_cases.py`` ("large": 30 draws of 20,000 rows on each side; "middle": 16

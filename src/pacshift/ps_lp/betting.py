@@ -132,12 +132,6 @@ class Prices:
     missed: float
     total: float
 
-    def least(self, corners: Corners, rows: FloatArray, limits: FloatArray, epsilon: float) -> float:
-        """Weak duality: no admissible (t, r) has a smaller value than this, whatever the prices."""
-        reduced = corners.value + (self.rows @ rows + self.total) * corners.share - self.missed * corners.missed
-        constant = self.missed * epsilon - self.rows @ limits - self.total
-        return float(constant + reduced.min(axis=0).sum())
-
 
 @dataclass(eq=False)
 class WorstCase:
@@ -174,7 +168,7 @@ class WorstCase:
             program.solve()
             dual = program.prices
             prices = Prices(np.maximum(-dual[first:], 0.0), max(float(dual[1]), 0.0), -float(dual[0]))
-            value = prices.least(corners, self.rows, self.limits, epsilon)
+            value = self.least(prices, corners, epsilon)
             if value >= enough or not len(self.extra_rows):
                 return value, prices
             excess = self.extra_rows @ program.values[of_mix] - self.extra_limits
@@ -186,9 +180,15 @@ class WorstCase:
             self.limits = np.append(self.limits, self.extra_limits[worst])
 
     def least(self, prices: Prices, corners: Corners, epsilon: float) -> float:
-        """The safe bound by prices found before; rows added since then have no price."""
-        known = len(prices.rows)
-        return prices.least(corners, self.rows[:known], self.limits[:known], epsilon)
+        """Weak duality: no admissible (t, r) has a smaller value than this, whatever the prices.
+
+        Rows that were added after the prices were found have none.
+        """
+        rows, limits = self.rows[: len(prices.rows)], self.limits[: len(prices.rows)]
+        per_share = prices.rows @ rows + prices.total
+        reduced = corners.value + per_share * corners.share - prices.missed * corners.missed
+        constant = prices.missed * epsilon - prices.rows @ limits - prices.total
+        return float(constant + reduced.min(axis=0).sum())
 
 
 def _corner_program(corners: Corners, rows: FloatArray, limits: FloatArray) -> LinearProgram:

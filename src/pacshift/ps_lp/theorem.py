@@ -1,22 +1,30 @@
-"""The theorem, all together: the shares of δ, the kinds of sets, and the choice of the smallest.
+"""The theorem, all together: the shares of δ, the kinds of sets, the choice of the smallest, and the curve.
 
-Sections "Theorem", "Above 200 classes" and "All together" of the proof (docs/methods/ps-lp-proof.md). The class
-``PSLP`` in ``pacshift.methods.ps_lp`` calls this module and makes the certificate's contents out of it.
+Sections "Theorem", "Above 200 classes", "All together" and "By-products" of the proof
+(docs/methods/ps-lp-proof.md). The class ``PSLP`` in ``pacshift.methods.ps_lp`` calls this module and makes the
+certificate's contents out of it.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from pacshift.arrays import BoolArray, FloatArray, IntArray
-from pacshift.bounds import Interval
+from pacshift.bounds import BoundCurve, Interval
 from pacshift.mix.programs import MixProgram
 from pacshift.mix.region import PrevalenceRegion
 from pacshift.progress import Steps
 from pacshift.ps_lp.betting import BettingTest
-from pacshift.ps_lp.equal_miss_rate import equal_miss_ranks, known_box, ranks_for_any_mix, thresholds_at_ranks
-from pacshift.ps_lp.prediction_powered.thresholds import (
+from pacshift.ps_lp.equal_miss_rate import (
+    equal_miss_ranks,
+    error_bound,
+    known_box,
+    ranks_for_any_mix,
+    ranks_of,
+    thresholds_at_ranks,
+)
+from pacshift.ps_lp.prediction_powered import (
     CorrectionPlan,
     CorrectionShares,
     corrected_thresholds,
@@ -172,8 +180,8 @@ def certified_thresholds(
     )
     equal = {EQUAL_MISS_RATE: thresholds_at_ranks(tally, ranks)}
     if plan.correction is not None:
-        corrected = corrected_thresholds(tally, plan.correction, region.prevalence.upper, steps=steps)
-        return equal | {ONE_THRESHOLD: corrected.one_threshold, RESCALED: corrected.rescaled}
+        one, rescaled, _ = corrected_thresholds(tally, plan.correction, region.prevalence.upper, steps=steps)
+        return equal | {ONE_THRESHOLD: one, RESCALED: rescaled}
     if tuning is None and tuning_is_tried(tally):
         tuning = tune(tally, epsilon=plan.epsilon)
     held = None if tuning is None else tuning.held
@@ -190,14 +198,6 @@ def certified_thresholds(
     return {TUNED: np.where(included, -np.inf, certified_on_path(tally, tuning.held, tuning.path, passes))} | equal
 
 
-@dataclass(frozen=True, eq=False)
-class ManyClasses:
-    """What was certified: thresholds by kind, and the bounds of the target's label shares if they were used."""
-
-    certified: dict[str, FloatArray]
-    prevalence: Interval | None = None
-
-
 def certify_many_classes(
     tally: Tally,
     *,
@@ -206,11 +206,12 @@ def certify_many_classes(
     known: Interval | None = None,
     contamination: float = 0.0,
     steps: Steps | None = None,
-) -> ManyClasses:
+) -> tuple[dict[str, FloatArray], Interval | None]:
     """All kinds without linear programs, valid together with probability at least 1 - δ ("Above 200 classes").
 
-    Whether the bound is tried depends on the numbers of rows alone. It takes the target's predictions as they are,
-    so it is not tried where part of the target may be anything. ``known`` bounds the target's label mix.
+    Thresholds by kind, and the bounds of the target's label shares if they were used. Whether the bound is tried
+    depends on the numbers of rows alone. It takes the target's predictions as they are, so it is not tried where
+    part of the target may be anything. ``known`` bounds the target's label mix.
     """
     counts, plan = tally.class_counts, None
     if not contamination:
@@ -219,11 +220,11 @@ def certify_many_classes(
     ranks = ranks_for_any_mix(counts, epsilon=epsilon, delta=delta if plan is None else ANY_MIX * delta, box=box)
     certified = {EQUAL_MISS_RATE: thresholds_at_ranks(tally, ranks)}
     if plan is None:
-        return ManyClasses(certified)
+        return certified, None
     within = Interval(np.zeros(tally.n_classes), np.ones(tally.n_classes)) if box is None else box
-    found = corrected_thresholds(tally, plan, within.upper, steps=steps or Steps())
-    certified |= {ONE_THRESHOLD: found.one_threshold, RESCALED: found.rescaled}
-    return ManyClasses(certified, Interval(np.minimum(within.lower, found.largest_shares), found.largest_shares))
+    one, rescaled, largest = corrected_thresholds(tally, plan, within.upper, steps=steps or Steps())
+    certified |= {ONE_THRESHOLD: one, RESCALED: rescaled}
+    return certified, Interval(np.minimum(within.lower, largest), largest)
 
 
 def smallest_kind(tally: Tally, certified: dict[str, FloatArray], count_labels: SizeCounter | None = None) -> str:
@@ -243,3 +244,73 @@ def smallest_kind(tally: Tally, certified: dict[str, FloatArray], count_labels: 
     if bins is not None:
         return min(kinds, key=lambda kind: expected_size(tally, bins, certified[kind]))
     return ONE_THRESHOLD if (certified[ONE_THRESHOLD] > -np.inf).any() else EQUAL_MISS_RATE
+
+
+BETTING_POINTS, RANK_POINTS = 21, 9
+"""Points of the picture; fewer along ranks, because every point is a search of its own. Round numbers."""
+
+
+@dataclass(frozen=True, eq=False)
+class CurveOnDemand:
+    """The error bound along a family of thresholds ("By-products"): plain data, of which a call makes the curve.
+
+    It is a picture, not a second guarantee. Its points lie at thresholds chosen from the same data as the bounds,
+    and are smoothed so that the curve grows. Only the chosen thresholds are proven.
+    """
+
+    tally: Tally
+    region: PrevalenceRegion
+    plan: Plan
+    kind: str
+    thresholds: FloatArray
+    included: BoolArray
+    tuning: Tuning | None = None
+
+    def __call__(self) -> BoundCurve:
+        """The curve along the family that the thresholds belong to."""
+        cuts, bounds = self._along_ranks() if self.kind == EQUAL_MISS_RATE else self._along_bets()
+        misses = [self.tally.misses(each) for each in (*cuts, self.thresholds)]
+        errors = np.array([each.sum() for each in misses]) / self.tally.n_source
+        # The chosen thresholds err by ε at most; the other points get the bound that was found for each.
+        found = np.array([*bounds, self.plan.epsilon])
+        order = np.lexsort((found, errors))
+        # The error grows with the thresholds, so that a bound further right also holds further left.
+        growing = np.minimum.accumulate(found[order][::-1])[::-1]
+        unique, first = np.unique(errors[order], return_index=True)
+        return BoundCurve(unique, growing[first], float(errors[-1]))
+
+    def _along_bets(self) -> tuple[Sequence[float | FloatArray], list[float]]:
+        """Thresholds and bounds: steps of the tuned path, or single ones with up to three times the misses."""
+        tally = certifying = self.tally
+        cuts: list[float | FloatArray]
+        held = None
+        if self.kind == TUNED:
+            tuning = self.tuning or tune(tally, epsilon=self.plan.epsilon)
+            held = tuning.held
+            certifying = replace(tally, counts=tally.counts - held)
+            steps = np.linspace(0, PATH_STEPS - 1, BETTING_POINTS).astype(int).tolist()
+            cuts = [np.where(self.included, -np.inf, tuning.path.thresholds(step)) for step in steps]
+        else:
+            most = min(3 * max(int(tally.misses(self.thresholds).sum()), 10), tally.n_source - 1)
+            # Only the scores up to there are sorted: most scores are higher.
+            end = np.nextafter(largest_threshold(tally, lambda misses: misses.sum() <= most), np.inf)
+            each = zip(tally.starts[:-1], tally.positions(end), strict=True)
+            low = np.concatenate([np.arange(start, last) for start, last in each])
+            order = low[np.argsort(tally.values[low], kind="stable")]
+            wanted = np.linspace(0, most, BETTING_POINTS).astype(np.int64)
+            places = np.searchsorted(np.cumsum(tally.counts[order]), wanted, side="right")
+            cuts = np.unique(tally.values[order[places]]).tolist()
+        test = betting_test(tally, self.region, self.plan, included=self.included, held=held)
+        prices = test.prices(certifying.misses(self.thresholds))
+        return cuts, [test.bound(certifying.misses(each), prices) for each in cuts]
+
+    def _along_ranks(self) -> tuple[Sequence[float | FloatArray], list[float]]:
+        """Thresholds and bounds at rates up to three times the one of the chosen thresholds."""
+        tally, counts, shares = self.tally, self.tally.class_counts, self.plan.shares
+        chosen = (tally.misses(self.thresholds) + 1) / (counts + 1)
+        rate = float(np.max(chosen, where=self.thresholds > -np.inf, initial=0.0))
+        mixes, delta = MixProgram(self.region.rows, self.region.limits), shares.equal_miss_rate * self.plan.delta
+        rates = np.linspace(0.0, min(3 * rate, 0.99), RANK_POINTS)
+        ranks = [ranks_of(each, counts, shares.caution) for each in rates]
+        bounds = [error_bound(mixes, self.region.prevalence, counts, each, delta=delta) for each in ranks]
+        return [thresholds_at_ranks(tally, each) for each in ranks], bounds

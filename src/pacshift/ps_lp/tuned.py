@@ -4,6 +4,12 @@ Section "Tuned thresholds" of the proof (docs/methods/ps-lp-proof.md). Some sour
 first it is decided how many of each score, then which rows of a sample these are. They and the target give a path
 of threshold vectors, each at least as large as the one before in every class. Given the held-out rows and the
 target the path is fixed, so that the bets on the other rows are valid for it, however bad the path may be.
+
+"How the path is chosen": the best thresholds per class cut every label y at one value of ρ_y(v) = P(label y given
+score v) on the target. Curves from counts are three straight lines per class. Curves from score rows are sharper,
+because rows show all scores at once: posteriors by vector scaling on held-out rows, moved to the target's mix, and
+per class the isotonic regression of the posterior on the class's own score over target rows. All of this may be
+wrong without harm to the guarantee; it then costs size.
 """
 
 from collections.abc import Callable
@@ -12,17 +18,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pacshift.arrays import FloatArray, IntArray, running_sum
-from pacshift.paths.path import Curves, ThresholdPath, last_passing
+from pacshift.paths.path import Curves, IsotonicCurves, ThresholdPath, fit_isotonic, last_passing
+from pacshift.paths.posterior import Posterior, fit_posterior, log_evidence
 from pacshift.paths.sample import SOURCE_ROWS, TARGET_ROWS, RowSample, own_order
-from pacshift.ps_lp.curves import (
-    HeldOutBins,
-    HeldOutRows,
-    enough_rows,
-    estimated_mix,
-    fit_curves,
-    fit_row_curves,
-    one_curve_for_all,
-)
 from pacshift.tally import Tally
 from pacshift.tally.coins import score_coins
 from pacshift.tally.grid import BINS, bin_edges, bin_of, mean_binned_size, to_grid
@@ -65,6 +63,28 @@ MIN_ROWS_IN_BIN = 20
 LEVELS_TRIED = np.linspace(-20.0, 30.0, 251)
 """Levels, as log-odds, among which the ends of the path are looked for. With 101 or 1,001 of them: no change."""
 
+SLOPE_RIDGE = 40.0
+"""How many held-out rows the guess is worth that log-odds of scores are right up to a constant.
+
+With 10 or 160: large +0.3 or 0 %, middle +0.7 or -0.2 %.
+"""
+
+MIN_SLOPE = 0.1
+"""Curves grow at least so fast, so that each has an inverse. With 0.02 or 0.3 sizes do not change."""
+
+GOOD_RECALL = 0.8
+"""Mean recall above which predictions tell the mix better than high scores do. With 0.7 or 0.9: at most 0.1 %."""
+
+MIN_DETECTED = 20
+"""Held-out rows of a class that must lie above a score for it to count as high. With 5 or 80: -0.2 to +0.2 %."""
+
+MIX_STEPS, HALVINGS = 100, 10
+"""Far more than enough: a third as many steps of each give the same sizes."""
+
+MIN_HELD_OUT, MIN_TARGET = 10, 200
+"""Held-out rows of every class, and target rows, that curves from rows need; with fewer they come from counts.
+Round numbers: a slope and an offset are fitted to each class."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HeldOut:
@@ -76,6 +96,15 @@ class HeldOut:
 
     counts: IntArray
     coins: np.random.Generator
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HeldOutRows:
+    """Scores and labels of held-out source rows, and scores of target rows, both in an order of their own."""
+
+    scores: FloatArray
+    labels: IntArray
+    target: FloatArray
 
 
 def hold_out(tally: Tally, seed: int = 0) -> HeldOut:
@@ -171,10 +200,10 @@ def tuned_path(
     Along curves from score ``rows`` where there are any, else along curves from counts, or along one threshold for
     all classes if thresholds per class are not expected to give smaller sets.
     """
-    assert tally.bins is not None  # else tuning is not tried
-    scores = HeldOutScores.of(tally, held)
-    binned = HeldOutBins(scores.in_bins(), tally.bins, tally.target)
-    mix, caps = estimated_mix(binned), scores.quantiles(min(class_balance * epsilon, 1.0))
+    bins, scores = tally.bins, HeldOutScores.of(tally, held)
+    assert bins is not None  # else tuning is not tried
+    binned, caps = scores.in_bins(), scores.quantiles(min(class_balance * epsilon, 1.0))
+    mix = estimated_mix(binned, bins, tally.target)
 
     def errors_of(curves: Curves) -> FloatArray:
         """The error that is expected at each level tried."""
@@ -189,8 +218,9 @@ def tuned_path(
     if rows is not None:
         best: Curves = fit_row_curves(rows, mix)
     else:
-        bins, source = tally.bins, replace(tally, counts=held)
-        plain, best = one_curve_for_all(tally.n_classes), fit_curves(binned, mix, epsilon=epsilon)
+        source, best = replace(tally, counts=held), fit_curves(binned, bins, mix, epsilon=epsilon)
+        # The curves of well calibrated scores: one threshold for all classes.
+        plain = BentLines(np.tile([-1.0, 1.0], (len(mix), 1)), np.zeros(len(mix)), np.ones((len(mix), 3)))
         if mean_size(best) > (1 - MIN_GAIN) * mean_size(plain):
             best = plain
     first, last = np.searchsorted(errors_of(best), [0.0, PATH_END * epsilon], side="right").tolist()
@@ -260,3 +290,127 @@ class HeldOutScores:
         place = np.searchsorted(below, allowed, side="right") - 1
         enough = (np.floor(share * totals) >= 1) & (place < self.starts[1:])
         return np.where(enough, np.append(self.keys, 0.0)[place] % 2.0, np.inf)
+
+
+def estimated_mix(held: FloatArray, target: IntArray, predicted: IntArray) -> FloatArray:
+    """A guess of the label mix for "Tuned thresholds", without the confusion, which counts certifying rows too.
+
+    ``held[j, b]`` counts held-out rows of label j, ``target[j, b]`` target rows, whose score of j lies in bin b;
+    ``predicted[j]`` counts target rows predicted j. A good classifier: the mix of largest likelihood for the
+    target's predictions. A weak one: high scores of a label are rarely false, and there the share of the target
+    divided by the share of the class bounds its prevalence.
+    """
+    n_classes, rows, edges = len(target), predicted.sum(), bin_edges()
+    half, least = bin_of(np.array([0.5, 1 / n_classes])).tolist()
+    # A guess of P(predicted j given j): certain above a half, as on the target below.
+    unsure = target[:, least:half].sum(axis=1)
+    part = np.clip(predicted - target[:, half:].sum(axis=1), 0, unsure) / np.maximum(unsure, 1)
+    right = held[:, half:].sum(axis=1) + part * held[:, least:half].sum(axis=1)
+    recall = (right + 1) / (held.sum(axis=1) + 2)
+    # P(predicted i given j): the recall, and mistakes spread as low scores on the target are.
+    low = target[:, :half] @ (edges[:half] + edges[1 : half + 1]) / 2 / rows + 1e-4
+    spread = low[:, None] * (1 - np.eye(n_classes))
+    rates = spread / spread.sum(axis=0) * (1 - recall) + np.diag(recall)
+    share = (predicted + 0.5) / (rows + 0.5 * n_classes)
+    explains = share.copy()
+    for _ in range(MIX_STEPS):
+        explains *= rates.T @ (share / (rates @ explains))
+    # The least over scores v of P_target(score >= v) / P(score >= v given j).
+    total = np.maximum(held.sum(axis=1, keepdims=True), 1)
+    own = held[:, ::-1].cumsum(axis=1)
+    above = target[:, ::-1].cumsum(axis=1) / target[0].sum()
+    enough = own >= np.minimum(total, MIN_DETECTED)
+    bound = above * total / np.maximum(own, 1) * (1 + 1 / np.sqrt(np.maximum(own, 1)))
+    most = np.clip(np.min(bound, axis=1, where=enough, initial=1.0), 1e-6, 1.0)
+    weak = 0.0 if n_classes == 2 else np.clip((GOOD_RECALL - recall.mean()) / 0.2, 0.0, 1.0)
+    mix = np.maximum(explains, 1e-6) ** (1 - weak) * most**weak
+    return np.asarray(mix / mix.sum())
+
+
+@dataclass(frozen=True, eq=False)
+class BentLines:
+    """log-odds of ρ_j as a function of x, the log-odds of the score: three straight pieces per class."""
+
+    knots: FloatArray
+    intercept: FloatArray
+    slopes: FloatArray
+
+    def scores_at(self, level: FloatArray | float) -> FloatArray:
+        """The score of each class at which its curve reaches ``level``; does not fall as the level grows."""
+        low, middle, high = self.slopes.T
+        first, second = self.knots.T
+        at_first, at_second = (self.intercept + middle * knot for knot in (first, second))
+        x = np.where(
+            level < at_first,
+            first + (level - at_first) / low,
+            np.where(level > at_second, second + (level - at_second) / high, (level - self.intercept) / middle),
+        )
+        return np.asarray(1 / (1 + np.exp(-np.clip(x, -36.0, 36.0))))
+
+
+def fit_curves(held: FloatArray, target: IntArray, mix: FloatArray, *, epsilon: float) -> BentLines:
+    """Fit ρ_j(v) = t_j P(v given j) / P_target(v) of "How the path is chosen" by penalised likelihood.
+
+    With h ``held``-out and g ``target`` counts per bin this is sum h η - c g log(1 + exp η), c such that ρ has the
+    mean t_j, which is concave in η. The guess towards which it is drawn is a straight line of slope 1. Curves are
+    one step of Newton's method away from the guess, not the maximum.
+    """
+    edges, total = bin_edges(), np.maximum(held.sum(axis=1), 1)
+    middle = np.clip((edges[:-1] + edges[1:]) / 2, 1e-12, 1 - 1e-9)
+    x = np.log(middle) - np.log1p(-middle)  # log-odds of the middle of each bin
+    # The curve may bend at the class's quantiles on both sides of ε, where thresholds are.
+    reached = held.cumsum(axis=1) / total[:, None]
+    place = [np.minimum((reached < share).sum(axis=1), BINS - 1) for share in (epsilon / 2, min(2 * epsilon, 0.5))]
+    low, high = (np.clip(x[at], -18.0, 8.0) for at in place)
+    knots = np.stack([low, np.maximum(high, low + 1)], axis=1)
+    design = np.stack(
+        np.broadcast_arrays(1.0, x, np.minimum(x - knots[:, :1], 0.0), np.maximum(x - knots[:, 1:], 0.0)),
+        axis=-1,
+    )
+    scale = total / mix / target[0].sum()
+    scaled, guess = target * scale[:, None], np.array([0.0, 1.0, 0.0, 0.0])
+    ridge = SLOPE_RIDGE * np.array([1e-4, 1.0, 1.0, 1.0])
+
+    def gain(coefficients: FloatArray) -> FloatArray:
+        eta = np.einsum("jbp,jp->jb", design, coefficients)
+        fit = (held * eta - scaled * np.logaddexp(0.0, eta)).sum(axis=1)
+        return np.asarray(fit - ((coefficients - guess) ** 2 @ ridge) / 2)
+
+    # Offsets that give every class its share, and from there one step.
+    start = np.tile(guess, (len(held), 1))
+    start[:, 0] = np.log(mix * len(mix))
+    eta = np.einsum("jbp,jp->jb", design, start)
+    chance = 1 / (1 + np.exp(-np.clip(eta, -500, 500)))
+    gradient = np.einsum("jbp,jb->jp", design, held - scaled * chance) - ridge * (start - guess)
+    curvature = np.einsum("jbp,jb,jbq->jpq", design, scaled * chance * (1 - chance), design, optimize=True)
+    step = np.linalg.solve(curvature + np.diag(ridge), gradient[..., None])[..., 0]
+    before, length = gain(start), np.ones(len(start))
+    for _ in range(HALVINGS):  # the longest of 1, 1/2, 1/4, ... that does not lose, class by class
+        tried = start + length[:, None] * step
+        better = gain(tried) >= before
+        if better.all():
+            break
+        length = np.where(better, length, length / 2)
+    intercept, slope, bend_low, bend_high = np.where(better[:, None], tried, start).T
+    slopes = np.stack([slope + bend_low, slope, slope + bend_high], axis=1)
+    return BentLines(knots, intercept, np.maximum(slopes, MIN_SLOPE))
+
+
+def enough_rows(rows: HeldOutRows) -> bool:
+    """Whether curves can be fitted to the rows."""
+    n_classes = rows.scores.shape[1]
+    held = np.bincount(rows.labels, minlength=n_classes)
+    return bool(held.min() >= MIN_HELD_OUT and len(rows.target) >= MIN_TARGET)
+
+
+def fit_row_curves(rows: HeldOutRows, mix: FloatArray) -> IsotonicCurves:
+    """Where each class's posterior lies along its own score, for a target mix ("How the path is chosen").
+
+    The mix is that of ``estimated_mix``. The mix of largest likelihood (EM on target rows) is nearer
+    to the truth, but gives sets that are 0.2 % larger with 20,000 rows and 0.6 % with 5,000 (development): like
+    the region, the guess makes allowance for classes that may be frequent.
+    """
+    share = np.bincount(rows.labels, minlength=len(mix)) / len(rows.labels)
+    fitted, evidence = fit_posterior(log_evidence(rows.scores), rows.labels), log_evidence(rows.target)
+    on_target = Posterior(fitted.slopes, fitted.offsets + np.log(mix / share))
+    return fit_isotonic(rows.target, on_target.of(evidence))

@@ -15,9 +15,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from pacshift.arrays import FloatArray, IntArray
+from pacshift.arrays import FloatArray
 from pacshift.certification.refusal import sheet_plan
-from pacshift.certification.request import check_request
 from pacshift.monitor import Monitor, PeriodReport
 from pacshift.monitor.calendar import Gap, find_gaps
 from pacshift.monitor.report import in_use_epsilons, timeline
@@ -27,7 +26,7 @@ from pacshift.plots.axes import (
     SOURCE,
     TARGET,
     UNDECIDED,
-    legend_above,
+    finish,
     limit_line,
     most_telling,
     new_axes,
@@ -164,7 +163,7 @@ NO_FEEDBACK = (
 
 def _promise(monitor: Monitor) -> str:
     """What holds with what confidence, what else is asked for, and what to know of the certificate in use."""
-    sure, unsure = all_but(monitor.delta), given(monitor.delta)
+    sure, unsure = all_but(monitor.request.delta), given(monitor.request.delta)
     said = [
         f"Confidence {sure} for each report by itself. Of many reports up to {unsure} may be wrong. "
         "The option forever makes all of them hold simultaneously.",
@@ -175,11 +174,11 @@ def _promise(monitor: Monitor) -> str:
             f"Confidence {sure} for all reports at once, past and future: "
             f"the chance that any of them is ever wrong is at most {unsure}."
         )
-    if monitor.class_epsilon is not None:
-        whose = " of the label-shifted part" if monitor.contamination else ""
-        said.append(f"The sets may miss at most {given(monitor.class_epsilon)} of any one class{whose}.")
-    if monitor.contamination:
-        said.append(f"Up to {given(monitor.contamination)} of every period may be of any kind.")
+    if monitor.request.class_epsilon is not None:
+        whose = " of the label-shifted part" if monitor.request.contamination else ""
+        said.append(f"The sets may miss at most {given(monitor.request.class_epsilon)} of any one class{whose}.")
+    if monitor.request.contamination:
+        said.append(f"Up to {given(monitor.request.contamination)} of every period may be of any kind.")
     return " ".join([*said, *(f"Note: {text}" for text in monitor.warnings())])
 
 
@@ -208,7 +207,7 @@ def way_on(monitor: Monitor, report: PeriodReport, words: Words | None = None) -
     folder = monitor.state_folder
     if report.verdict != "refuted" or folder is None or report.period in monitor.labelled_periods:
         return ()
-    plan = sheet_plan(check_request(epsilon=monitor.epsilon, delta=monitor.delta), report.rows)
+    plan = sheet_plan(monitor.request, report.rows)
     if plan is None:  # all labels of the period would certify nothing
         return ()
     # The files of the period, where they hold nothing else.
@@ -216,7 +215,7 @@ def way_on(monitor: Monitor, report: PeriodReport, words: Words | None = None) -
     files = [one.name for one in own if one.name is not None and list(one.parts) == [report.period]]
     files = files if files and len(files) == len(own) else ["FILE"]
     draw = ["pacshift", "label", *files, "--budget", str(plan.looks[-1])]  # each look more costs later reports
-    rates = ["--epsilon", repr(monitor.epsilon), "--delta", repr(monitor.delta)]
+    rates = ["--epsilon", repr(monitor.request.epsilon), "--delta", repr(monitor.request.delta)]
     said = Words("SOURCE", (), ("--state", str(folder))) if words is None else words
     use = ["pacshift", "monitor", said.source, *files, *said.monitor, "--labelled", SHEET]
     return shlex.join([*draw, *rates, *said.label, "-o", SHEET]), shlex.join(use)
@@ -238,14 +237,14 @@ def error_over_time(history: Sequence[PeriodReport], figure: Figure) -> None:
         ax.axvspan(place - 0.4, place + 0.4, facecolor=LIMIT, linewidth=0, alpha=0.3, label=label)
     limit_line(ax, history[0].epsilon, "allowed")
     ax.set_ylim(bottom=0)
-    percent_ticks(ax.yaxis)
-    ax.set_ylabel("missed by the sets in use")
-    legend_above(ax, columns=3)
+    finish(ax, y="missed by the sets in use", percent="y", columns=3)
 
 
 def mix_over_time(history: Sequence[PeriodReport], source_mix: FloatArray, figure: Figure) -> None:
     """The share of each class in each period, and on the source (dashed)."""
-    shown = moved_classes(history, source_mix)
+    mixes = [report.prevalence for report in history if report.prevalence is not None]
+    middles = np.array([(mix.lower + mix.upper) / 2 for mix in mixes])
+    shown = most_telling(np.abs(middles - source_mix).max(axis=0), MAX_CLASSES)
     classes = next(report.fresh.classes for report in history if report.fresh is not None)
     panels = figure.subplots(len(shown), 1, sharex=True, squeeze=False)[:, 0]
     for ax, label in zip(panels, shown.tolist(), strict=True):
@@ -264,14 +263,6 @@ def mix_over_time(history: Sequence[PeriodReport], source_mix: FloatArray, figur
     figure.legend(*handles, loc="outside upper right", ncols=3, frameon=False, fontsize=9, handlelength=1.6)
 
 
-def moved_classes(history: Sequence[PeriodReport], source_mix: FloatArray) -> IntArray:
-    """The classes whose share moved most, in their own order."""
-    mixes = [report.prevalence for report in history if report.prevalence is not None]
-    middles = np.array([(mix.lower + mix.upper) / 2 for mix in mixes])
-    moved = np.abs(middles - source_mix).max(axis=0)
-    return most_telling(moved, MAX_CLASSES)
-
-
 def size_over_time(history: Sequence[PeriodReport], figure: Figure) -> None:
     """How many labels the sets hold, those in use and those of each period's fresh certificate."""
     ax, places = _axes(figure.subplots(), history)
@@ -283,35 +274,27 @@ def size_over_time(history: Sequence[PeriodReport], figure: Figure) -> None:
         sizes = np.full(places[-1] + 1, np.nan)  # a line breaks where there is no period
         sizes[places] = [np.nan if (size := getattr(report, name)) is None else size for report in history]
         ax.plot(sizes, style, linewidth=1, markersize=4, color=TARGET, markerfacecolor=face, label=label)
-    ax.set_ylabel("labels in a set")
-    legend_above(ax)
+    finish(ax, y="labels in a set")
 
 
 def _axes(ax: Axes, history: Sequence[PeriodReport]) -> tuple[Axes, list[int]]:
     """The axes with the names of periods, and the place of each. Periods without rows keep theirs."""
     new_axes(ax, height=0)  # they are there already: only the grid is added
-    places, length = _places(history)
+    places, length = [], 0
+    for each in timeline(history, find_gaps((report.start, report.end) for report in history)):
+        if not isinstance(each, Gap):
+            places.append(length)
+        length += min(each.periods, MAX_GAP) if isinstance(each, Gap) else 1
     step = -(-len(history) // MAX_TICKS)
     names = [plain_text(report.period, 12) for report in history[::step]]
     ax.set_xticks(places[::step], names, rotation=40, ha="right", rotation_mode="anchor")
     ax.set_xlim(-0.6, length - 0.4)
-    named = False
+    label = "new source"
     for place, one, before in zip(places[1:], history[1:], history[:-1], strict=True):
         if one.source_number != before.source_number:
-            ax.axvline(place - 0.5, color=SOURCE, linestyle=":", linewidth=1, label="" if named else "new source")
-            named = True
+            ax.axvline(place - 0.5, color=SOURCE, linestyle=":", linewidth=1, label=label)
+            label = ""
     return ax, places
-
-
-def _places(history: Sequence[PeriodReport]) -> tuple[list[int], int]:
-    places, at = [], 0
-    for one in timeline(history, find_gaps((report.start, report.end) for report in history)):
-        if isinstance(one, Gap):
-            at += min(one.periods, MAX_GAP)
-        else:
-            places.append(at)
-            at += 1
-    return places, at
 
 
 def _thickness(history: Sequence[PeriodReport]) -> float:

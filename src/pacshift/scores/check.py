@@ -158,31 +158,30 @@ def check_classes(classes: Any) -> tuple[Label, ...]:
     """Class names as plain Python values: at least two, no two alike."""
     if isinstance(classes, (str, set, frozenset)) or not isinstance(classes, Iterable):
         raise InputError(f"classes must be a list of names, one per column in their order, got {classes!r}.")
-    names = tuple(map(_plain, np.asarray(classes, object) if hasattr(classes, "__array__") else classes))
+    names: list[Label] = []
+    seen: set[str | Label | None] = set()
+    for name in np.asarray(classes, object) if hasattr(classes, "__array__") else classes:
+        value = name.item() if isinstance(name, np.generic) else name
+        if not isinstance(value, (str, int, float)) or (isinstance(value, float) and not math.isfinite(value)):
+            raise InputError(
+                f"class names must be strings, finite numbers or booleans, got {value!r}. Convert it to str."
+            )
+        if isinstance(value, int) and not -(2**63) <= value < 2**64:
+            raise InputError("class names that are whole numbers must fit into 64 bits. Convert them to str.")
+        if isinstance(value, str) and _UNWRITABLE.search(value):  # JSON in UTF-8 and NumPy must both keep it
+            raise InputError(
+                f"class names must be valid Unicode without NUL characters, got {value!r}. Rename it."
+            )
+        if value in seen or text_of(value) in seen:  # 1 and True are equal, 1 and "1" have one text
+            raise InputError(
+                f"class names must differ, but {value!r} occurs twice. They are compared as text, so 1 and '1' "
+                "are one name. Rename one of them."
+            )
+        seen |= {value, text_of(value)}
+        names.append(value)
     if len(names) < 2:
         raise InputError(f"at least 2 classes are needed, got {len(names)}.")
-    seen: set[str | Label | None] = set()
-    for name in names:
-        if name in seen or text_of(name) in seen:  # 1 and True are equal, 1 and "1" have one text
-            raise InputError(
-                f"class names must differ, but {name!r} occurs twice. They are compared as text, so 1 and '1' are "
-                "one name. Rename one of them."
-            )
-        seen |= {name, text_of(name)}
-    return names
-
-
-def _plain(name: Any) -> Label:
-    value = name.item() if isinstance(name, np.generic) else name
-    if not isinstance(value, (str, int, float)) or (isinstance(value, float) and not math.isfinite(value)):
-        raise InputError(
-            f"class names must be strings, finite numbers or booleans, got {value!r}. Convert it to str."
-        )
-    if isinstance(value, int) and not -(2**63) <= value < 2**64:
-        raise InputError("class names that are whole numbers must fit into 64 bits. Convert them to str.")
-    if isinstance(value, str) and _UNWRITABLE.search(value):  # JSON in UTF-8 and NumPy must both keep it
-        raise InputError(f"class names must be valid Unicode without NUL characters, got {value!r}. Rename it.")
-    return value
+    return tuple(names)
 
 
 def check_labels(
@@ -323,11 +322,12 @@ def adds_up(sample: NDArray[np.floating[Any]], columns: BoolArray) -> bool:
 
 
 def require_plausible(scores: ScoreMatrix, class_counts: IntArray) -> None:
-    """Raise where a column of a frame, such as ``id``, cannot be a class although its name would make it one."""
+    """Raise where a column, such as ``id``, cannot be a class although its name would make it one."""
     foreign = foreign_columns(scores.values[:SAMPLE_ROWS], class_counts)
     if foreign:
+        names = shorten([scores.classes[place] for place in foreign])
         raise InputError(
-            f"source: column {shorten([scores.classes[place] for place in foreign])} does not look like scores: "
-            "no row has this label, and the values do not fit the other columns. Pass the score columns only, or "
-            "name all classes with classes= if it is right."
+            f"source: column {names} does not look like scores: no row has this label, and the values do not fit "
+            "the other score columns. Pass the score columns only (of a table: scores=), or name all classes with "
+            "classes= if it is right."
         )

@@ -40,8 +40,25 @@ def to_values(
     is_arrow, found = _is_arrow(scores), column_names(scores)
     if found is None or not (is_arrow or hasattr(scores, "to_numpy")):
         return as_array(scores, name, "scores"), found
-    if classes is not None:
-        scores = _select(scores, found, classes, columns, name)
+    if classes is not None:  # by name, never by position
+        texts = [text_of(column) for column in found]
+        has_columns = len(columns) == len(classes) and set(columns) <= set(texts)
+        wanted = [text_of(label) for label in (columns if has_columns else classes)]
+        twice = [text for text in wanted if texts.count(text) > 1]
+        if twice:
+            raise InputError(
+                f"{name}: {len(twice)} score column name(s) occur twice: {shorten(twice)}. Rename them."
+            )
+        missing = [text for text in wanted if text not in texts]
+        if missing:
+            raise InputError(
+                f"{name}: no score column for {shorten(missing)}; the columns are {shorten(found)}. Name them "
+                "after the classes, or pass a plain array (frame.to_numpy()) with columns in their order."
+            )
+        order = [texts.index(text) for text in wanted]
+        if order != list(range(len(found))):
+            by_place = scores.iloc[:, order] if hasattr(scores, "iloc") else None
+            scores = scores.select(order) if is_arrow else scores[:, order] if by_place is None else by_place
     if not is_arrow:
         return as_array(scores.to_numpy(), name, "scores"), found
     try:
@@ -59,28 +76,6 @@ def column_names(table: Any) -> list[Label] | None:
 
 def _is_arrow(table: Any) -> bool:
     return hasattr(table, "column_names") and hasattr(table, "itercolumns")  # a table or a record batch
-
-
-def _select(frame: Any, found: list[Label], classes: tuple[Label, ...], columns: Sequence[str], name: str) -> Any:
-    """The columns of a frame in the order of ``classes``, by name, never by position."""
-    texts = [text_of(column) for column in found]
-    has_columns = len(columns) == len(classes) and set(columns) <= set(texts)
-    wanted = [text_of(label) for label in (columns if has_columns else classes)]
-    twice = [text for text in wanted if texts.count(text) > 1]
-    if twice:
-        raise InputError(f"{name}: {len(twice)} score column name(s) occur twice: {shorten(twice)}. Rename them.")
-    missing = [text for text in wanted if text not in texts]
-    if missing:
-        raise InputError(
-            f"{name}: no score column for {shorten(missing)}; the columns are {shorten(found)}. Name them "
-            "after the classes, or pass a plain array (frame.to_numpy()) with columns in the order of the classes."
-        )
-    order = [texts.index(text) for text in wanted]
-    if order == list(range(len(found))):
-        return frame
-    if hasattr(frame, "iloc"):
-        return frame.iloc[:, order]
-    return frame.select(order) if hasattr(frame, "itercolumns") else frame[:, order]
 
 
 def to_floats(scores: Any, name: str) -> NDArray[np.floating[Any]]:

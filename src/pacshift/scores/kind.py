@@ -105,25 +105,6 @@ class RowSums:
     n_rows: int
     of_exponentials: bool = False
 
-    @classmethod
-    def of(cls, scores: NDArray[np.floating[Any]], low: float, high: float) -> "RowSums | None":
-        """The sums of a block whose range is known; None where no sum could tell anything.
-
-        Parameters
-        ----------
-        scores : float array of shape (n, K)
-            The block.
-        low, high : float
-            Smallest and largest score.
-
-        Returns
-        -------
-        RowSums or None
-        """
-        block = BlockSums(len(scores))
-        block.add(slice(len(scores)), scores, low, high)
-        return block.result(len(scores))
-
     def __or__(self, other: "RowSums") -> "RowSums":
         """The sums of both together; both must be of the same numbers."""
         least, largest = min(self.least, other.least), max(self.largest, other.largest)
@@ -248,26 +229,13 @@ class ScoreKind:
         if not len(some):
             return cls(0.0, 1.0, 0.0, False)
         tops = some.max(axis=1)
-        low, high = float(some.min()), float(tops.max())
-        kind = cls.of(low, high, float(tops.min()), RowSums.of(some, low, high), whole=are_whole(some))
+        low, high, sums = float(some.min()), float(tops.max()), BlockSums(len(some))
+        sums.add(slice(None), some, low, high)
+        kind = cls.of(low, high, float(tops.min()), sums.result(len(some)), whole=are_whole(some))
         if kind.name == PROBABILITIES or len(some) < FEWEST_ROWS:
             return kind
         first, last = np.quantile(tops, MIDDLE).tolist()
-        return kind.with_tops((first, last))
-
-    def with_tops(self, tops: tuple[float, float] | None) -> "ScoreKind":
-        """The same kind, with the numbers between which top scores typically lie.
-
-        Parameters
-        ----------
-        tops : tuple of float or None
-            The numbers, if they are known.
-
-        Returns
-        -------
-        ScoreKind
-        """
-        return replace(self, tops=tops or self.tops)
+        return replace(kind, tops=(first, last))
 
     def __or__(self, other: "ScoreKind") -> "ScoreKind":
         """The kind of both together."""

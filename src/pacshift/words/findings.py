@@ -98,7 +98,13 @@ def logits_note(tally: Tally) -> tuple[str, ...]:
 def suspicious(tally: Tally) -> tuple[str, ...]:
     """Notes about data that look like a mistake but may be none."""
     found = [*logits_note(tally)]
-    if tally.n_target >= FEWEST_ROWS_ALIKE and _have_same_cells(tally):
+    source, target = tally.source_cells, tally.target_cells
+    same = tally.n_target >= FEWEST_ROWS_ALIKE and (source.n_rows, source.bins) == (target.n_rows, target.bins)
+    if same:  # in number; now by predicted label and confidence
+        unlabelled, place = np.unique(source.codes // source.n_labels, return_inverse=True)
+        counts = np.bincount(place, weights=source.counts, minlength=len(unlabelled))
+        same = np.array_equal(unlabelled, target.codes) and np.array_equal(counts, target.counts)
+    if same:
         found.append(
             "source and target have the same number of rows in every group of predicted label and top score. If "
             "they are the same rows, nothing was learned about another population: pass the target's own scores."
@@ -120,16 +126,6 @@ def suspicious(tally: Tally) -> tuple[str, ...]:
                 "model's output, and not a constant."
             )
     return tuple(found)
-
-
-def _have_same_cells(tally: Tally) -> bool:
-    """Whether source and target have the same counts by predicted label and confidence."""
-    source, target = tally.source_cells, tally.target_cells
-    if source.n_rows != target.n_rows or source.bins != target.bins:
-        return False
-    unlabelled, place = np.unique(source.codes // source.n_labels, return_inverse=True)
-    counts = np.bincount(place, weights=source.counts, minlength=len(unlabelled))
-    return np.array_equal(unlabelled, target.codes) and np.array_equal(counts, target.counts)
 
 
 def check_in_words(found: "Check", certificate: Certificate) -> str:

@@ -11,21 +11,20 @@ from pacshift.certificate.certificate import ONE_LABEL_SHARE
 from pacshift.methods.guarantee import MEANINGS, assumption, condition, promises_target
 from pacshift.rows.sets import mean_and_empty
 from pacshift.scores.names import shorten
-from pacshift.words.numbers import (
-    MAX_LISTED,
-    all_but,
-    at_least,
-    at_most,
-    between,
-    given,
-    mean_size,
-    percent,
-    up,
-)
+from pacshift.tally.groups import Grouped
+from pacshift.words.display import MAX_ROWS, html_paragraphs, html_table, one_line
+from pacshift.words.numbers import MAX_LISTED, all_but, at_least, at_most, between, given, mean_size, percent, up
 
 MAX_NOTE_SHOWN = 300
 MAX_NOTES = 20
 """Characters of a note, and notes: what fits a screen. ``notes`` holds all of it."""
+
+MAX_NOTES_IN_NOTEBOOK = 5
+"""What fits below the table; ``explain`` shows more."""
+
+ABOVE = ("guarantee", "change", "test", "data", "sets", "sizes")
+BELOW = ("note", "more notes")
+"""Statements above and below a notebook's table of classes, which says the rest."""
 
 WIDER_THAN_PREVALENCE = (
     "Bounds by pacshift prevalence are narrower: it spends all of delta on these shares, a certificate a small "
@@ -64,29 +63,14 @@ def statements(certificate: Certificate, *, most_notes: int | None = MAX_NOTES) 
     left_out = len(notes[most_notes:]) if most_notes is not None else 0
     where = "certificate.reasons and certificate.notes hold them all"
     found = [
-        Statement("guarantee", _guarantee(certificate), f"Guarantee ({certificate.method})"),
-        Statement("change", _implied_change(certificate), "Implied change"),
-        Statement("assumption", " ".join(_assumptions(certificate)), "Assumption"),
-        Statement("test", _what_the_test_saw(certificate), "Test of label shift"),
-        Statement("data", _data(certificate), "Data"),
-        Statement("groups", _groups(certificate), "Groups"),
-        Statement("left out", _left_out(certificate), "Left out, not counted"),
-        Statement("sets", _sets(certificate), "Sets"),
-        Statement("one label", _one_label(certificate), "Sets with one label"),
-        _class_misses(certificate),
+        *_promise(certificate),
+        *_data(certificate),
+        *_sets(certificate),
         *(Statement("note", note, "Note") for note in notes[:most_notes]),
         Statement("more notes", f"... and {left_out:,} more notes: {where}." if left_out else ""),
-        Statement("accuracy", _accuracy(certificate)),
-        Statement("origin", _origin(certificate), "Made"),
-        Statement("sizes", _sizes(certificate), "On the target"),
+        *_besides(certificate),
     ]
     return [one for one in found if one.text]
-
-
-def _guarantee(certificate: Certificate) -> str:
-    """What is promised, about whom and with what confidence."""
-    extra = certificate.facts.extra_assumption if certificate.guarantee == "none" else ""
-    return f"{filled(MEANINGS[certificate.guarantee].sentence, certificate)} {extra}".rstrip()
 
 
 def filled(text: str, certificate: Certificate) -> str:
@@ -143,6 +127,37 @@ def may_all_be_missed(certificate: Certificate) -> str:
     return f"A class's cases among the other {given(certificate.contamination)} may all be missed."
 
 
+def _promise(certificate: Certificate) -> Iterator[Statement]:
+    """What is promised about whom, which change it implies, what it rests on, and how that was tested."""
+    extra = certificate.facts.extra_assumption if certificate.guarantee == "none" else ""
+    promised = f"{filled(MEANINGS[certificate.guarantee].sentence, certificate)} {extra}".rstrip()
+    yield Statement("guarantee", promised, f"Guarantee ({certificate.method})")
+    yield Statement("change", _implied_change(certificate), "Implied change")
+    yield Statement("assumption", " ".join(_assumptions(certificate)), "Assumption")
+    found, needs = certificate.assumption, certificate.facts.assumes_label_shift
+    tested = ""
+    if found is None:
+        if promises_target(certificate) and needs and not certificate.n_target:
+            tested = "none, because no target was given."
+    elif not needs:
+        seen = "refuted" if found.refuted else "not refuted"
+        tested = f"{seen}. {found.finding} This certificate does not need label shift."
+    else:
+        right = " and what you said about the mix is right" if certificate.known_mix is not None else ""
+        own = (
+            f"; {certificate.method} itself refuses only where its own bounds of the mix fail, which is part of "
+            f"the {given(certificate.delta)} for which the guarantee may fail"
+            if certificate.facts.tests_assumption
+            else ""
+        )
+        tested = (
+            f"{found.finding} If label shift holds{right}, the test refuses with probability at most "
+            f"{up(found.level)}{own}. A refusal certifies nothing, so this does not affect the confidence above. "
+            "Such a test can refute label shift, but never prove it."
+        )
+    yield Statement("test", tested, "Test of label shift")
+
+
 def _implied_change(certificate: Certificate) -> str:
     """The largest change of a class that the certificate implies, with the question whether it can be.
 
@@ -193,7 +208,16 @@ def _assumptions(certificate: Certificate) -> Iterator[str]:
     if certificate.n_target_labels and facts.assumes_label_shift:
         whose = "target's examples that have a class" if share else "target"
         yield f"The labelled target examples are a random sample of the {whose}."
-    yield from _about_groups(certificate)
+    grouped = _grouped(certificate)
+    if grouped:
+        both = ", and no group is in both" if len(grouped) == 2 else ""
+        yield f"The independent draws are groups, not rows ({' and '.join(grouped)}){both}."
+    for side, one in grouped.items():
+        if one.parts > 1:  # tallies do not name their groups
+            yield f"No group is in two of the {one.parts} {side} tallies that were added; this was not checked."
+    how = grouped["target"].labels_per if "target" in grouped else None
+    if how is not None and certificate.n_target_labels:
+        yield LABELLED[how]
     if certificate.known_mix is not None and facts.assumes_label_shift:
         lower, upper = certificate.known_mix.lower, certificate.known_mix.upper
         named = np.flatnonzero((lower > 0) | (upper < 1)).tolist()
@@ -205,73 +229,10 @@ def _assumptions(certificate: Certificate) -> Iterator[str]:
         yield f"Known about the target, and relied on: {', '.join(parts) or 'nothing'}{more}."
 
 
-def _about_groups(certificate: Certificate) -> Iterator[str]:
-    """What must hold of groups, and what nobody could check because tallies do not name their groups."""
+def _grouped(certificate: Certificate) -> dict[str, Grouped]:
+    """How rows of the two sides came in groups, where they did."""
     sides = {"source": certificate.source_grouped, "target": certificate.target_grouped}
-    known = {side: one for side, one in sides.items() if one is not None}
-    if not known:
-        return
-    both = ", and no group is in both" if len(known) == 2 else ""
-    yield f"The independent draws are groups, not rows ({' and '.join(known)}){both}."
-    for side, one in known.items():
-        if one.parts > 1:
-            yield f"No group is in two of the {one.parts} {side} tallies that were added; this was not checked."
-    how = None if certificate.target_grouped is None else certificate.target_grouped.labels_per
-    if how is not None and certificate.n_target_labels:
-        yield LABELLED[how]
-
-
-def _what_the_test_saw(certificate: Certificate) -> str:
-    """What the test of label shift saw and how often it refuses if label shift holds."""
-    found, needs = certificate.assumption, certificate.facts.assumes_label_shift
-    if found is None:
-        untested = promises_target(certificate) and needs and not certificate.n_target
-        return "none, because no target was given." if untested else ""
-    if not needs:
-        seen = "refuted" if found.refuted else "not refuted"
-        return f"{seen}. {found.finding} This certificate does not need label shift."
-    right = " and what you said about the mix is right" if certificate.known_mix is not None else ""
-    own = (
-        f"; {certificate.method} itself refuses only where its own bounds of the mix fail, which is part of the "
-        f"{given(certificate.delta)} for which the guarantee may fail"
-        if certificate.facts.tests_assumption
-        else ""
-    )
-    return (
-        f"{found.finding} If label shift holds{right}, the test refuses with probability at most "
-        f"{up(found.level)}{own}. A refusal certifies nothing, so this does not affect the confidence above. Such "
-        "a test can refute label shift, but never prove it."
-    )
-
-
-def _data(certificate: Certificate) -> str:
-    rarest = int(np.argmin(certificate.class_counts))
-    fewest = f"fewest: {certificate.class_counts[rarest]:,} of class {certificate.classes[rarest]!r}"
-    target, once = f"{certificate.n_target:,} unlabelled target examples", ""
-    if certificate.n_target_labels:
-        target = f"{certificate.n_target:,} target examples, {certificate.n_target_labels:,} of them labelled"
-        # What labels of the target cost: docs/methods/ps-t.md, "One sample of labels".
-        once = (
-            f" The chance to fail of {given(certificate.delta)} pays for one sample of target labels, looked at "
-            "as planned: another sample, or another look, would spend it again."
-        )
-    return (
-        f"{certificate.n_source:,} labelled source examples ({fewest}), {target}, {len(certificate.classes)} "
-        f"classes.{once}"
-    )
-
-
-def _groups(certificate: Certificate) -> str:
-    """How rows that come in groups were counted, and what is not promised then (docs/methods/groups.md)."""
-    sides = {"source": certificate.source_grouped, "target": certificate.target_grouped}
-    counted = {"source": certificate.n_source, "target": certificate.n_target}
-    parts = [f"{counted[side]:,} of {one.rows:,} {side} rows" for side, one in sides.items() if one is not None]
-    if not parts:
-        return ""
-    return (
-        f"one random row of each {_group_name(certificate)} was counted, {' and '.join(parts)}. Nothing is "
-        "promised about all rows taken together, among which groups with many rows weigh more."
-    )
+    return {side: one for side, one in sides.items() if one is not None}
 
 
 def _group_name(certificate: Certificate) -> str:
@@ -280,80 +241,79 @@ def _group_name(certificate: Certificate) -> str:
     return "group" if column is None else repr(column)
 
 
-def _left_out(certificate: Certificate) -> str:
-    """Which rows were left out when the tables were counted, input by input."""
+def _data(certificate: Certificate) -> Iterator[Statement]:
+    """How many examples there were, how groups were counted (docs/methods/groups.md), what was left out."""
+    n_source, n_target, rarest = (
+        certificate.n_source,
+        certificate.n_target,
+        int(np.argmin(certificate.class_counts)),
+    )
+    fewest = f"fewest: {certificate.class_counts[rarest]:,} of class {certificate.classes[rarest]!r}"
+    target, once = f"{n_target:,} unlabelled target examples", ""
+    if certificate.n_target_labels:
+        target = f"{n_target:,} target examples, {certificate.n_target_labels:,} of them labelled"
+        # What labels of the target cost: docs/methods/ps-t.md, "One sample of labels".
+        once = (
+            f" The chance to fail of {given(certificate.delta)} pays for one sample of target labels, looked at "
+            "as planned: another sample, or another look, would spend it again."
+        )
+    n_classes = len(certificate.classes)
+    said = f"{n_source:,} labelled source examples ({fewest}), {target}, {n_classes} classes.{once}"
+    yield Statement("data", said, "Data")
+    counted = {"source": n_source, "target": n_target}
+    parts = [f"{counted[side]:,} of {one.rows:,} {side} rows" for side, one in _grouped(certificate).items()]
+    if parts:
+        said = (
+            f"one random row of each {_group_name(certificate)} was counted, {' and '.join(parts)}. Nothing is "
+            "promised about all rows taken together, among which groups with many rows weigh more."
+        )
+        yield Statement("groups", said, "Groups")
     found = [one for one in certificate.provenance.inputs if one.left_out]
     parts = [
         f"{one.left_out_in_words} of {f'the {one.role}' if one.name is None else f'{one.role} {one.name!r}'}"
         for one in found[:MAX_LISTED]
     ]
     more = f", and of {len(found) - MAX_LISTED} more files" if len(found) > MAX_LISTED else ""
-    return f"{', '.join(parts)}{more}." if parts else ""
+    yield Statement("left out", f"{', '.join(parts)}{more}." if parts else "", "Left out, not counted")
 
 
-def _sets(certificate: Certificate) -> str:
-    """Which labels are in a set, and what an empty set means, if there are any on the target."""
+def _sets(certificate: Certificate) -> Iterator[Statement]:
+    """Which labels are in a set, what an empty set means, how often sets with one label and classes are missed."""
     kind = "" if certificate.score == "probability" else f" {certificate.score}"
     kind = f" softmax{kind}" if certificate.softmax else kind
+    thresholds, sizes = np.unique(certificate.thresholds), certificate.set_sizes
     if certificate.trivial:
         why = " The notes say why." if certificate.reasons else ""
-        return f"every set contains all labels. This is always correct but never informative.{why}"
-    thresholds = np.unique(certificate.thresholds)
-    if len(thresholds) == 1:
+        text = f"every set contains all labels. This is always correct but never informative.{why}"
+    elif len(thresholds) == 1:
         text = f"all labels whose{kind} score is at least {thresholds[0]:.6g}."
     else:
         cuts = zip(certificate.classes, certificate.thresholds, strict=True)
         always = [name for name, cut in cuts if cut == -np.inf]
         text = f"all labels whose{kind} score is at least the label's own threshold."
         text += f" In every set: {shorten(always)}." if always else ""
-    sizes = certificate.set_sizes
-    if sizes is None or not sizes[0]:
-        return text
-    return (
-        f"{text} {percent(sizes[0] / sizes.sum())} of the target's sets are empty: no label fits well. They count "
-        "as misses, which the guarantee allows for. To put the top label into them, use never_empty=True; the "
-        "guarantee stays."
-    )
-
-
-def _sizes(certificate: Certificate) -> str:
-    """How many labels the sets of the target hold."""
-    sizes = certificate.set_sizes
-    if sizes is None or not sizes.sum():
-        return ""
-    mean, empty = mean_and_empty(sizes)
-    return (
-        f"{mean_size(mean)} labels per set on average, {percent(sizes[1] / sizes.sum())} with exactly one, "
-        f"{percent(empty)} empty."
-    )
-
-
-def _one_label(certificate: Certificate) -> str:
-    """How often a set with one label, which readers take for certain, is wrong, with its own confidence."""
-    if certificate.one_label_error is None:
-        return ""
-    return (
-        f"at most {up(certificate.one_label_error)} of them are wrong, with confidence "
-        f"{one_label_confidence(certificate)}. The {given(certificate.epsilon)} above are about all sets together."
-    )
-
-
-def one_label_confidence(certificate: Certificate) -> str:
-    """How sure the guarantee and the shares of set sizes are together (Lemma 7 of trust-proofs.md)."""
-    return all_but((1 + ONE_LABEL_SHARE) * certificate.delta)
-
-
-def _class_misses(certificate: Certificate) -> Statement:
-    """How often classes are missed: the ones that are missed most, with their bounds."""
+    if sizes is not None and sizes[0] and not certificate.trivial:
+        text += (
+            f" {percent(sizes[0] / sizes.sum())} of the target's sets are empty: no label fits well. They count "
+            "as misses, which the guarantee allows for. To put the top label into them, use never_empty=True; the "
+            "guarantee stays."
+        )
+    yield Statement("sets", text, "Sets")
+    if certificate.one_label_error is not None:
+        text = (
+            f"at most {up(certificate.one_label_error)} of them are wrong, with confidence "
+            f"{one_label_confidence(certificate)}. The {given(certificate.epsilon)} above are about all sets "
+            "together."
+        )
+        yield Statement("one label", text, "Sets with one label")
     bounds = certificate.class_miss
     if bounds is None or certificate.trivial:
-        return Statement("misses", "")
+        return
     # Who changes the class balance wants to see what it does to every class.
     most = MAX_LISTED if certificate.options.get("class_balance", 3) == 3 else len(certificate.classes)
-    order = np.lexsort((-bounds.upper, -bounds.lower))[:most].tolist()
     listed = ", ".join(
         f"class {certificate.classes[label]!r} {between(bounds.lower[label], bounds.upper[label])}"
-        for label in order
+        for label in np.lexsort((-bounds.upper, -bounds.lower))[:most].tolist()
     )
     first = "all classes" if len(certificate.classes) <= most else "the classes missed most"
     sure = all_but(certificate.delta)
@@ -361,17 +321,39 @@ def _class_misses(certificate: Certificate) -> Statement:
     if certificate.contamination:
         which = "label-shifted part" if certificate.facts.assumes_label_shift else "cases that have a class"
         text += f" They are about the {which}. {may_all_be_missed(certificate)}"
-    return Statement("misses", text, f"Missed, class by class ({first})")
+    yield Statement("misses", text, f"Missed, class by class ({first})")
 
 
-def _accuracy(certificate: Certificate) -> str:
-    """The least accuracy of the classifier itself; "" where the bound says nothing."""
-    if not tells_accuracy(certificate.accuracy, certificate.prevalence, len(certificate.classes)):
-        return ""
-    assert certificate.accuracy is not None  # else there is nothing to tell
-    beside = guessing(certificate.prevalence)
-    least = at_least(certificate.accuracy)
-    return f"The classifier's own accuracy on the target is {least} (same confidence, same assumption){beside}."
+def one_label_confidence(certificate: Certificate) -> str:
+    """How sure the guarantee and the shares of set sizes are together (Lemma 7 of trust-proofs.md)."""
+    return all_but((1 + ONE_LABEL_SHARE) * certificate.delta)
+
+
+def _besides(certificate: Certificate) -> Iterator[Statement]:
+    """The accuracy of the classifier itself, what the maker said, and how large the target's sets are."""
+    least, mix = certificate.accuracy, certificate.prevalence
+    if least is not None and tells_accuracy(least, mix, len(certificate.classes)):
+        text = (
+            f"The classifier's own accuracy on the target is {at_least(least)} (same confidence, same assumption)"
+        )
+        yield Statement("accuracy", f"{text}{guessing(mix)}.")
+    made = certificate.provenance
+    if (made.model_id, made.note, made.valid_until) != (None, None, None):
+        model = "" if made.model_id is None else f" for model {shorten([made.model_id])}"
+        term = "" if made.valid_until is None else f" Valid until {made.valid_until}."
+        # Quoted, as the model is: the command line makes flags of parameters outside of quotes.
+        note = "" if made.note is None else f" Note of the maker: {' '.join(made.note.split())[:MAX_NOTE_SHOWN]!r}"
+        yield Statement(
+            "origin", f"{made.created} with pacshift {made.pacshift_version}{model}.{term}{note}", "Made"
+        )
+    sizes = certificate.set_sizes
+    if sizes is not None and sizes.sum():
+        mean, empty = mean_and_empty(sizes)
+        text = (
+            f"{mean_size(mean)} labels per set on average, {percent(sizes[1] / sizes.sum())} with exactly one, "
+            f"{percent(empty)} empty."
+        )
+        yield Statement("sizes", text, "On the target")
 
 
 def tells_accuracy(least: float | None, mix: Interval | None, n_classes: int) -> bool:
@@ -391,13 +373,50 @@ def guessing(mix: Interval | None) -> str:
     return f"; always naming the most frequent class would be right for {at_most(float(mix.upper.max()))}"
 
 
-def _origin(certificate: Certificate) -> str:
-    """What the maker said about model, use and term. The file holds the rest."""
-    made = certificate.provenance
-    if (made.model_id, made.note, made.valid_until) == (None, None, None):
-        return ""
-    model = "" if made.model_id is None else f" for model {shorten([made.model_id])}"
-    term = "" if made.valid_until is None else f" Valid until {made.valid_until}."
-    # Quoted, as the model is: the command line makes flags of parameters outside of quotes.
-    note = "" if made.note is None else f" Note of the maker: {' '.join(made.note.split())[:MAX_NOTE_SHOWN]!r}"
-    return f"{made.created} with pacshift {made.pacshift_version}{model}.{term}{note}"
+def to_text(certificate: Certificate) -> str:
+    """A certificate at a prompt, in five lines: method, promise, data, sets, notes."""
+    sizes, cuts = certificate.set_sizes, certificate.thresholds
+    if certificate.trivial:
+        sets = "every set contains all labels"
+    elif sizes is not None and sizes.sum():
+        size, empty = mean_and_empty(sizes)
+        sets = f"{mean_size(size)} labels on average, {percent(empty)} of the target's sets are empty"
+    else:
+        by_class = "" if cuts.min() == cuts.max() else f" to {cuts.max():.4g}, by class"
+        sets = f"labels with a score of at least {cuts.min():.4g}{by_class}"
+    n_notes = len(certificate.reasons) + len(certificate.notes)
+    return "\n".join(
+        [
+            f"Certificate of {certificate.method}, {len(certificate.classes)} classes",
+            f"  promise: {filled(MEANINGS[certificate.guarantee].one_line, certificate)}",
+            f"  data:    {certificate.n_source:,} source rows, {certificate.n_target:,} target rows",
+            f"  sets:    {sets}",
+            f"  notes:   {n_notes}; explain() says everything in words",
+        ]
+    )
+
+
+def to_html(certificate: Certificate) -> str:
+    """The guarantee in words, one table of classes, the notes. Everything is escaped.
+
+    The table has mix, threshold and misses of each class; with many classes of those that may be missed most.
+    """
+    said = statements(certificate, most_notes=MAX_NOTES_IN_NOTEBOOK)
+    above, below = (html_paragraphs(str(one) for one in said if one.name in names) for names in (ABOVE, BELOW))
+    mix, missed, shown = certificate.prevalence, certificate.class_miss, np.arange(len(certificate.classes))
+    if len(shown) > MAX_ROWS:
+        order = certificate.class_counts if missed is None else -missed.upper
+        shown = np.argsort(order, kind="stable")[:MAX_ROWS]
+    header = ["class", "share of the source", "share of the target", "threshold", "missed"]
+    rows = [
+        [
+            one_line(str(certificate.classes[label])),
+            percent(certificate.class_counts[label] / max(certificate.n_source, 1)),
+            "not bounded" if mix is None else between(mix.lower[label], mix.upper[label]),
+            "in every set" if np.isneginf(cut := certificate.thresholds[label]) else f"{cut:.6g}",
+            "not bounded" if missed is None else between(missed.lower[label], missed.upper[label]),
+        ]
+        for label in shown.tolist()
+    ]
+    table = html_table(header, rows, left_out=len(certificate.classes) - len(shown))
+    return f"<div>{above}{table}{below}</div>"

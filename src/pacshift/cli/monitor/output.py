@@ -19,11 +19,10 @@ from pacshift.files.codec import CHECKSUM
 from pacshift.files.origin import current_time
 from pacshift.monitor import Monitor, PeriodReport
 from pacshift.monitor.calendar import Gap
-from pacshift.monitor.report import in_use_epsilons, timeline
+from pacshift.monitor.report import check_history_path, in_use_epsilons, timeline, write_history
 from pacshift.report import write_history_page
 from pacshift.report.history import Words, way_on
 from pacshift.rows.columns import Columns
-from pacshift.tables.history import check_history_path, write_history
 from pacshift.words.numbers import down, given, mean_size, percent
 
 COLOURS = {"kept": "green", "consistent": "yellow", "broken": "red", "refuted": "red"}
@@ -76,23 +75,25 @@ def deliver(
     watch: Monitor,
     found: Outcome,
     files: Sequence[Path],
-    force: bool,
-    printing: options.MonitorPrinting,
     words: Words,
+    *,
+    force: bool,
+    as_json: bool,
+    quiet: bool,
 ) -> None:
     """Write the page, and the table if there is one; print the answer; then remember that it was told."""
     write_history_page(watch, files[0], overwrite=force, gaps=found.gaps, words=words)
     for table in files[1:]:
         write_history(watch.history, table, overwrite=force)
-    _show(watch, found, files, printing, words)
+    _show(watch, found, files, words, as_json=as_json, quiet=quiet)
     watch.mark_delivered(found.gaps)  # what did not get so far is told by the next run
 
 
 def _show(
-    watch: Monitor, found: Outcome, files: Sequence[Path], printing: options.MonitorPrinting, words: Words
+    watch: Monitor, found: Outcome, files: Sequence[Path], words: Words, *, as_json: bool, quiet: bool
 ) -> None:
     """The answer, for machines or for people."""
-    if printing.as_json:
+    if as_json:
         print_json(
             {
                 "page": str(files[0]),
@@ -116,7 +117,7 @@ def _show(
                 ],
             }
         )
-    elif not printing.quiet:
+    elif not quiet:
         _print(watch, found, files, words)
     elif found.failed or found.failed_gaps:  # cron mails what is printed: an alert is never silent
         said = [f"{report.period} is {report.verdict}" for report in found.failed]
@@ -159,7 +160,7 @@ def _by_class(report: PeriodReport, interval: Interval | None) -> dict[str, list
 def _print(watch: Monitor, found: Outcome, files: Sequence[Path], words: Words) -> None:
     epsilons = in_use_epsilons(watch.history)
     size = f"size at {given(epsilons[0])}" if len(epsilons) == 1 else "mean size"
-    fresh = f"fresh size at {given(watch.epsilon)}"
+    fresh = f"fresh size at {given(watch.request.epsilon)}"
     shown = right_aligned("period", "rows", "sets in use", "they miss", size, "empty", fresh, "accuracy", left=1)
     shown.columns[2].justify = "left"
     for one in timeline(watch.history, found.gaps):

@@ -9,20 +9,21 @@ from typing import Any
 
 from pacshift.certificate import Certificate
 from pacshift.certification.certify import certify
-from pacshift.certification.counted import Data, cut_of, sheet_target
+from pacshift.certification.counted import Data, cut_of
 from pacshift.certification.label_sheet import LabelSheet
+from pacshift.certification.labelled import by_sheet
 from pacshift.certification.request import Request
 from pacshift.cli import options
 from pacshift.cli.certificates import require_model
 from pacshift.cli.console import note, progress
-from pacshift.cli.inputs import Watch, open_both
+from pacshift.cli.inputs import Watch
 from pacshift.cli.monitor import Watching
 from pacshift.errors import InputError
 from pacshift.methods import PST, Method
 from pacshift.methods.base import score_for
 from pacshift.monitor import Monitor
-from pacshift.monitor.periods import Counted, CountedRows, Incoming, Known
-from pacshift.monitor.tables import Calendar, Cut, RowRanges, WholeFile, count_periods
+from pacshift.monitor.periods import CountedRows, Known, Period
+from pacshift.monitor.tables import Cut, count_periods
 from pacshift.progress import Progress
 from pacshift.rows import fold
 from pacshift.rows.arrow.files import list_files
@@ -68,24 +69,22 @@ class Read:
 def read_source(
     path: Path,
     label: str,
-    score: str,
     asked: options.ColumnOptions,
     method: Method,
     certificate: Certificate | None,
     *,
-    exact: bool,
     silent: bool,
 ) -> Read:
     """Count the source, as the certificate in use takes its scores if there is one."""
     if path.suffix == ".tally":
         return Read(path, label, Tally.load(path), None, asked, method, silent)
-    reading = asked.reading(label)
+    reading, score = asked.reading(label), "probability"
     if certificate is not None:
         reading["classes"] = reading["classes"] or certificate.classes
         reading["softmax"] = reading["softmax"] or certificate.softmax
         score = certificate.score
-    rows, _ = open_both((path,), (), **reading, grid=not exact, silent=silent)
-    counted = fold.tally(rows, resolve_transform(score_for(method, score)), soft=method.needs_soft)
+    rows = read_rows([path], **reading, name="source", role="source", watch=Watch(silent, [path]))
+    counted = rows.tally(score_for(method, score), soft=method.needs_soft)
     return Read(path, label, counted, rows.columns, asked, method, silent)
 
 
@@ -94,12 +93,12 @@ def follow(watch: Monitor, targets: Sequence[Path], read: Read, watching: Watchi
     files = [
         file.resolve() for path in targets for file in ([path] if path.suffix == ".tally" else list_files(path))
     ]
-    incoming = [Incoming(partial(_count, file, read, watching), file) for file in files]
     reading, bar = watching.remembered(read.asked.group), partial(progress, silent=read.silent)
-    watch.follow(incoming, replace=watching.replace, reading=reading, tell=note, bar=bar)
+    count = partial(_count, read, watching)
+    watch.follow(files, count, replace=watching.replace, reading=reading, tell=note, bar=bar)
 
 
-def _count(file: Path, read: Read, watching: Watching, known: Known) -> CountedRows:
+def _count(read: Read, watching: Watching, file: Path, known: Known) -> CountedRows:
     """The rows of a file by period."""
     classes, unit = read.counted.classes, watching.unit
     if file.suffix == ".tally":
@@ -109,13 +108,10 @@ def _count(file: Path, read: Read, watching: Watching, known: Known) -> CountedR
         if watching.key is not None:
             raise InputError(f"{file}: a tally has no rows, so --key cannot tell them apart. Give tables.")
         name = watching.replace or known.name()
-        return CountedRows({name: Counted(tally)}, tally.n_target, lambda _certificate: {})
-    if isinstance(unit, int):
-        cut: Cut = RowRanges(unit, known.rows_before)
-    elif unit is None or watching.timestamp is None:
-        cut = WholeFile(known.name() if watching.replace is None else watching.replace)
-    else:
-        cut = Calendar(watching.timestamp, unit)
+        return CountedRows({name: Period(name, None, None, tally)}, tally.n_target, lambda _certificate: {})
+    cut = Cut(unit, None if isinstance(unit, int) else watching.timestamp, known.rows_before)
+    if unit is None:
+        cut = Cut(None, name=watching.replace or known.name())
     # The first certificate is made from these rows, and then their sets are counted.
     keep = known.in_use is None and 8 * len(classes) * known.rows_before < MAX_KEPT_BYTES
     rows = read.rows(file, keep=keep, within=cut.keys, watch=partial(_bar, file, read.silent))
@@ -138,7 +134,7 @@ def label_period(watch: Monitor, targets: Sequence[Path], read: Read, file: Path
         raise InputError("--labelled is about rows of a TARGET table, but a tally has none. Give the table.")
     watched = Watch(read.silent)
     target = read.rows(list(targets), name="period", watch=watched)
-    rows = fold.tally(target, soft=counted.soft is not None, bins=True)
+    rows = target.tally(soft=counted.soft is not None)
     period = watch.period_of(rows)
     if period is None:
         raise InputError(
@@ -149,7 +145,7 @@ def label_period(watch: Monitor, targets: Sequence[Path], read: Read, file: Path
     is_tally = read.source.suffix == ".tally"  # which has no rows to plan with
     source = None if is_tally else read.rows(read.source, label=read.label, name="source", watch=watched)
     transform = resolve_transform(counted.score)
-    labelled = sheet_target(source, target, sheet, request, transform, counted)
+    labelled = by_sheet(source, target, sheet, request, transform, counted)
     # Labelled rows speak for the whole period: there is nothing that bounds of the mix could narrow down.
     asked = replace(request, contamination=0.0, known_mix=None).for_classes(counted.classes)
     certificate = certify(Data(counted + rows, labelled, transform), PST(), asked)

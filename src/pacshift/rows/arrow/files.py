@@ -1,27 +1,21 @@
-"""Which files a table consists of, their rows one file after another, and any table opened."""
+"""Which files a table consists of, and any table opened."""
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from contextlib import suppress
 from glob import glob
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
 from pacshift.errors import InputError
-from pacshift.files.reading import require_regular
 from pacshift.files.writing import FOLDER_TABLES, is_in_table
-from pacshift.rows.arrow.arrays import NpySource, NpzSource
-from pacshift.rows.arrow.formats import FORMATS
-from pacshift.rows.arrow.frames import frame_source
-from pacshift.rows.arrow.source import Records, Source, Tables, batch_rows, is_frame, numbered, readable
+from pacshift.rows.arrow.formats import FORMATS, FileSource
+from pacshift.rows.arrow.source import FrameSource, Source, Tables, is_frame, readable_file
 from pacshift.rows.columns import Columns
-from pacshift.scores.names import shorten
 from pacshift.tally.once import counted_twice, repeated_files
 
-KINDS = {suffix: kind.name for suffix, kind in FORMATS.items()} | {".npz": "npz", ".npy": "npy"}
+KINDS = {suffix: kind.__name__.lower() for suffix, kind in FORMATS.items()}
 
 LOGS = {
     "_delta_log": "a Delta table",
@@ -65,12 +59,12 @@ def list_files(paths: Tables) -> list[Path]:
 
 
 def _has_rows(file: Path) -> bool:
-    kind = FORMATS.get(file.suffix.lower())
-    if kind is None:  # NPZ and NPY: who writes arrays without rows?
+    kind = FORMATS[file.suffix.lower()]
+    if not issubclass(kind, FileSource):  # who writes arrays without rows?
         return True
-    require_regular(file)
-    with readable(file, kind.name):
-        return any(batch.num_rows for batch in kind.batches(str(file), list(kind.schema(str(file)))[:1], 1))
+    source = kind([file])
+    with readable_file(file):
+        return any(batch.num_rows for batch in source.batches_of(str(file), list(source.schema)[:1], 1))
 
 
 def _expand(path: Path) -> list[Path]:
@@ -102,8 +96,10 @@ def _require_plain(files: Iterable[Path]) -> None:
     }
     nearest = {one for folder in named for one in (folder.absolute(), folder.resolve())}
     for folder in sorted(nearest.union(*(folder.parents for folder in nearest))):
-        committed = glob("_committed_*", root_dir=folder)  # at Databricks, with the files that it replaced
-        replaced = any(_names_removed(folder / name) for name in committed)
+        committed, replaced = glob("_committed_*", root_dir=folder), False
+        for name in committed:  # at Databricks, with the files that it replaced
+            with suppress(OSError):
+                replaced |= re.search(rb'"removed"\s*:\s*\[\s*"', (folder / name).read_bytes()) is not None
         for log, what in (LOGS | ({committed[0]: "the output of several jobs"} if replaced else {})).items():
             if glob(log, root_dir=folder):
                 raise InputError(
@@ -120,98 +116,15 @@ def _require_plain(files: Iterable[Path]) -> None:
             )
 
 
-def _names_removed(commit: Path) -> bool:
-    with suppress(OSError):
-        return re.search(rb'"removed"\s*:\s*\[\s*"', commit.read_bytes()) is not None
-    return False
-
-
-class FileSource(Source):
-    """Files of one format, whose columns must have the types of the first file. Labels of a CSV are texts."""
-
-    def __init__(self, files: Sequence[Path]) -> None:
-        self.files = files
-        self._format = FORMATS[files[0].suffix.lower()]
-        self._schemas: dict[str, Any] = {}
-        for file in files:
-            require_regular(file)
-        self._first = str(files[0])
-        self.schema = self._schema(self._first)
-        self._is_csv = self._format.name == "csv"
-        self.has_text_labels = self._is_csv  # a type guessed from 01, 1.0 or NA would be another name
-
-    def _schema(self, file: str) -> Any:
-        if file not in self._schemas:  # of a CSV it takes a look at the first rows
-            with readable(file, self._format.name):
-                schema = self._format.schema(file)
-                list(schema.names)  # decoded once here, where noise that is no text becomes an InputError
-            self._schemas[file] = schema
-        return self._schemas[file]
-
-    def count_rows(self) -> int | None:
-        total = 0
-        for file in map(str, self.files):
-            with readable(file, self._format.name):
-                rows = self._format.count_rows(file)
-            if rows is None:
-                return None
-            total += rows
-        return total
-
-    def batches(
-        self, scores: Sequence[str], n_scores: int, labels: Sequence[str] = (), others: Sequence[str] = ()
-    ) -> Iterator[Records]:
-        """Every file must have the columns, which is checked before the first row."""
-        fields = self._fields(scores, labels, others)
-        for file in map(str, self.files):
-            for field in fields:
-                self._require_field(file, field)
-        for file in map(str, self.files):
-            with readable(file, self._format.name):
-                yield from numbered(self._format.batches(file, fields, batch_rows(n_scores)), file)
-
-    def _fields(self, scores: Sequence[str], labels: Sequence[str], others: Sequence[str]) -> list[Any]:
-        if not self._is_csv:
-            return [self.schema.field(name) for name in (*scores, *labels, *others)]
-        # A column of 0 and 1 looks like integers until 0.5 comes.
-        numbers = [pa.field(name, pa.float64()) for name in scores]
-        texts = [pa.field(name, pa.string()) for name in labels]
-        return numbers + texts + [pa.field(name, self._csv_type(name)) for name in others]
-
-    def _csv_type(self, column: str) -> Any:
-        """CSV has no types: what looks like a number in one file may be a text in the next."""
-        schemas = [self._schema(str(file)) for file in self.files]
-        kinds = {schema.field(column).type for schema in schemas if column in schema.names} - {pa.null()}
-        if len(kinds) == 1:
-            return kinds.pop()
-        return pa.float64() if kinds == {pa.int64(), pa.float64()} else pa.string()
-
-    def _require_field(self, file: str, field: Any) -> None:
-        schema = self._schema(file)
-        n_found = schema.names.count(field.name)
-        if n_found != 1:
-            problem = f"{n_found} columns are called {field.name!r}" if n_found else f"no column {field.name!r}"
-            raise InputError(
-                f"{file}: {problem}, but every file of a table needs one. Its columns are {shorten(schema.names)}."
-            )
-        found = schema.field(field.name).type
-        if not self._is_csv and found != field.type:
-            raise InputError(
-                f"{file}: column {field.name!r} is {found}, but {field.type} in {self._first}. "
-                "Files of one table must agree: cast one of them."
-            )
-
-
 def open_source(
     paths: Tables, *, label: str | None, scores: str | None = None, columns: Columns | None = None
 ) -> Source:
     """The table; archives and arrays are told what they may be called."""
     if is_frame(paths):
-        return frame_source(paths)
+        return FrameSource(paths)
     files = list_files(paths)
-    kind = KINDS[files[0].suffix.lower()]
-    if kind not in ("npz", "npy"):
-        return FileSource(files)
+    kind = FORMATS[files[0].suffix.lower()]
+    if issubclass(kind, FileSource):
+        return kind(files)
     remembered = columns.scores[0] if columns is not None and len(columns.scores) == 1 else None
-    arrays = NpzSource if kind == "npz" else NpySource
-    return arrays(files, scores=scores or remembered, label=label)
+    return kind(files, scores=scores or remembered, label=label)

@@ -6,16 +6,15 @@ Where columns cannot be known, the message says what is missing, the rule, and t
 import fnmatch
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
 
 from pacshift.arrays import Label
 from pacshift.errors import InputError
-from pacshift.rows.arrow.layout import Asked, ColumnsError, Layout
-from pacshift.rows.arrow.records import sample_scores
+from pacshift.rows.arrow.batch import Layout, sample_scores
 from pacshift.rows.arrow.source import Source
 from pacshift.rows.columns import Columns
 from pacshift.scores.check import adds_up, check_classes, foreign_columns
@@ -24,6 +23,25 @@ from pacshift.scores.names import numbers_if_all, places_by_text, shorten, text_
 
 DEFAULT_PATTERN = "p_*"
 _HOW = "scores= takes a pattern such as 'p_*', a comma list of columns, or one column of lists"
+
+
+class ColumnsError(InputError):
+    """Columns could not be found in a table."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What was asked for; ``columns`` are those that a certificate or the source remembers.
+
+    ``scores`` is a pattern, a comma list or one list column.
+    """
+
+    label: str | None
+    scores: str | None = None
+    classes: Sequence[Label] | None = None
+    by_position: bool = False
+    columns: Columns | None = None
+    group: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,76 +55,79 @@ class Found:
 
 def find_layout(source: Source, asked: Asked) -> Layout:
     """Look the columns up by name: those asked for, else those remembered, else by the rules below."""
+    schema, names, label, group = source.schema, list(source.schema.names), asked.label, asked.group
     classes = None if asked.classes is None else check_classes(asked.classes)
-    asked = replace(asked, classes=classes, label=_label_column(source, asked.label))
-    _require_group_column(source, asked)
-    remembered = asked.columns
+    if label is not None:
+        if label in ("label", source.label_file) and label not in names and source.usual is not None:
+            label = source.usual.label or label
+        _require_names(source, label, "label")
+    wanted = [] if asked.scores is None else [asked.scores, *(part.strip() for part in asked.scores.split(","))]
+    remembered = asked.columns if asked.scores is None else None
+    if group is not None:
+        _require_names(source, group, "group")
+        if group in (label, *wanted, *(remembered.scores if remembered else ())):
+            raise InputError(
+                f"column {group!r} cannot hold the {'labels' if group == label else 'scores'} and name the groups."
+                " Name another column: group=NAME."
+            )
+    others = [name for name in names if name not in (label, group)]
     if asked.scores is not None:
-        found = _asked_for(source, asked.scores, asked)
-    elif remembered is not None and (not asked.by_position or set(remembered.scores) <= set(source.schema.names)):
-        found = _remembered(source, remembered, classes)
+        found = _asked_for(source, asked.scores, others)
+    elif remembered is None or (asked.by_position and not set(remembered.scores) <= set(names)):
+        found = _by_default(source, others, label, None if asked.by_position else classes)
     else:
-        found = _by_default(source, replace(asked, classes=None) if asked.by_position else asked)
-    _require_single(source.schema, found.columns)
-    if asked.group in found.columns:
-        raise _group_is_used(asked.group, "scores")
-    return replace(_layout_of(source, found, asked), group=asked.group)
+        missing = [name for name in remembered.scores if names.count(name) != 1]
+        if missing:
+            raise ColumnsError(
+                f"the scores were read from the columns {shorten(remembered.scores)}, but this table has no column"
+                f" {shorten(missing)}. Rename its columns, or name its score columns with scores=. An array in"
+                f" the order of the classes needs by_position=True. Its columns are {shorten(names, 20)}."
+            )
+        given = classes if classes and len(remembered.scores) > 1 else remembered.scores
+        found = Found(remembered.scores, given)
+    _require_single(schema, found.columns)
+    for column in found.columns:
+        if "halffloat" in str(schema.field(column).type):  # or lists of them
+            raise half_error(f"score column {column!r}", "float16")
+    if len(found.columns) == 1:
+        named, order = _list_classes(source, found.columns[0], classes, by_position=asked.by_position)
+        is_named = classes is not None or source.class_names is not None
+        return Layout(found.columns, True, named, label, order, is_named, group)
+    _require_numbers(schema, found.columns)
+    if classes is not None:
+        columns = _in_order_of(classes, found, by_position=asked.by_position)
+        return Layout(columns, False, classes, label, None, True, group)
+    pairs = list(zip(found.names, found.columns, strict=True))
+    if all(isinstance(name, int) for name in found.names):  # p_10 may stand before p_2: numbers in their own order
+        pairs.sort(key=lambda pair: pair[0])
+    own = check_classes(name for name, _ in pairs)
+    return Layout(tuple(column for _, column in pairs), False, own, label, None, False, group)
 
 
-def _label_column(source: Source, label: str | None) -> str | None:
+def _require_names(source: Source, column: str, role: Literal["label", "group"]) -> None:
+    """Refuse a column that is not there once, or cannot hold names."""
     names = list(source.schema.names)
-    if label is None:
-        return None
-    if label in ("label", source.label_file) and label not in names and source.usual is not None:
-        label = source.usual.label or label
-    if names.count(label) != 1:
-        raise ColumnsError(
-            f"{_not_one(label, names)}. Name the label column: label=NAME. The columns are {shorten(names)}."
-        )
-    kind = source.schema.field(label).type
-    if not source.has_text_labels and not _can_be_label(kind):
-        raise InputError(
-            f"label column {label!r} holds {kind}: labels must be text, numbers or booleans. Convert it, or name "
-            "another column: label=NAME."
-        )
-    return label
-
-
-def _require_group_column(source: Source, asked: Asked) -> None:
-    group, names = asked.group, list(source.schema.names)
-    if group is None:
-        return
-    if names.count(group) != 1:
-        raise ColumnsError(
-            f"{_not_one(group, names)}. Name the column that says to which group, such as a patient, a row "
-            f"belongs: group=NAME. The columns are {shorten(names, 20)}."
-        )
-    if group == asked.label:
-        raise _group_is_used(group, "labels")
-    kind = source.schema.field(group).type
-    if not source.has_text_labels and not _can_be_label(kind):
-        raise InputError(
-            f"group column {group!r} holds {kind}: ids of groups must be text, numbers or booleans. Convert it, "
-            "or name another column: group=NAME."
-        )
-
-
-def _not_one(column: str, names: list[str]) -> str:
     n_found = names.count(column)
-    return f"{n_found} columns are called {column!r}" if n_found else f"No column {column!r}"
+    if n_found != 1:
+        problem = f"{n_found} columns are called {column!r}" if n_found else f"No column {column!r}"
+        group = "column that says to which group, such as a patient, a row belongs"
+        where = group if role == "group" else "label column"
+        raise ColumnsError(f"{problem}. Name the {where}: {role}=NAME. The columns are {shorten(names, 20)}.")
+    given = kind = source.schema.field(column).type
+    while pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
+        kind = kind.value_type
+    is_view = getattr(pa.types, "is_string_view", lambda _kind: False)
+    is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind) or is_view(kind)
+    if not (source.has_text_labels or is_text or _is_number(kind) or pa.types.is_boolean(kind)):
+        raise InputError(
+            f"{role} column {column!r} holds {given}: {role}s must be text, numbers or booleans. Convert it, or "
+            f"name another column: {role}=NAME."
+        )
 
 
-def _group_is_used(group: str | None, what: str) -> InputError:
-    return InputError(
-        f"column {group!r} cannot hold the {what} and name the groups. Name another column: group=NAME."
-    )
-
-
-def _asked_for(source: Source, scores: str, asked: Asked) -> Found:
-    names = _candidates(source, asked)
+def _asked_for(source: Source, scores: str, names: Sequence[str]) -> Found:
+    """The columns that a pattern or a list names."""
     parts = [scores] if scores in names else [part.strip() for part in scores.split(",")]
-    if asked.group in parts:
-        raise _group_is_used(asked.group, "scores")
     hits = [[part] if part in names else _matching(names, part) for part in parts]
     matches = [name for hit in hits for name in hit]
     matches = matches if len(parts) == 1 else list(dict.fromkeys(matches))
@@ -124,64 +145,31 @@ def _asked_for(source: Source, scores: str, asked: Asked) -> Found:
     return Found(tuple(matches), class_names(matches, shared), is_listed=all(part in names for part in parts))
 
 
-def _remembered(source: Source, columns: Columns, given: tuple[Label, ...] | None) -> Found:
-    names = list(source.schema.names)
-    missing = [name for name in columns.scores if names.count(name) != 1]
-    if missing:
-        raise ColumnsError(
-            f"the scores were read from the columns {shorten(columns.scores)}, but this table has no column "
-            f"{shorten(missing)}. Rename its columns, or name its score columns with scores=. An array in the "
-            f"order of the classes needs by_position=True. Its columns are {shorten(names, 20)}."
-        )
-    return Found(columns.scores, given if given and len(columns.scores) > 1 else columns.scores)
-
-
-def _candidates(source: Source, asked: Asked) -> list[str]:
-    return [name for name in source.schema.names if name not in (asked.label, asked.group)]
-
-
-def _by_default(source: Source, asked: Asked) -> Found:
-    names = _candidates(source, asked)
-    for rule in (_usual, _called_as_classes, _called_by_pattern, _called_as_labels):
-        found = rule(source, asked, names)
-        if found is not None:
-            return found
+def _by_default(
+    source: Source, names: Sequence[str], label: str | None, classes: tuple[Label, ...] | None
+) -> Found:
+    """What such tables call their scores, columns named as the classes, by the pattern, as the labels."""
+    if source.usual is not None and source.usual.scores[0] in names:
+        return Found(source.usual.scores, source.usual.scores)
+    patterned = _matching(names, DEFAULT_PATTERN)
+    by_pattern = class_names(patterned, DEFAULT_PATTERN)
+    wanted = {text_of(name) for name in classes or ()}
+    if not wanted <= set(map(text_of, by_pattern)) and wanted <= set(names) - set(patterned):
+        called = tuple(name for name in names if name in wanted)
+        return Found(called, called)
+    if _are_scores(source, patterned):
+        return Found(tuple(patterned), by_pattern)
+    if label is not None and classes is None:
+        return _called_as_labels(source, names, label)
     raise ColumnsError(
         f"no score columns: fewer than two are called {DEFAULT_PATTERN}"
-        + (f", and none after the classes {shorten(asked.classes)}" if asked.classes else "")
+        + (f", and none after the classes {shorten(classes)}" if classes else "")
         + f". {_HOW}. The columns are {shorten(names, 20)}."
     )
 
 
-def _usual(source: Source, _asked: Asked, names: Sequence[str]) -> Found | None:
-    """The name that such tables have for their scores."""
-    usual = source.usual
-    return None if usual is None or usual.scores[0] not in names else Found(usual.scores, usual.scores)
-
-
-def _called_as_classes(_source: Source, asked: Asked, names: Sequence[str]) -> Found | None:
-    """The columns named after the classes, unless those of the pattern are."""
-    wanted = {text_of(name) for name in asked.classes or ()}
-    patterned = _matching(names, DEFAULT_PATTERN)
-    by_pattern = {text_of(name) for name in class_names(patterned, DEFAULT_PATTERN)}
-    if wanted <= by_pattern or not wanted <= set(names) - set(patterned):
-        return None
-    called = tuple(name for name in names if name in wanted)
-    return Found(called, called)
-
-
-def _called_by_pattern(source: Source, _asked: Asked, names: Sequence[str]) -> Found | None:
-    matches = _matching(names, DEFAULT_PATTERN)
-    if not _are_scores(source, matches):
-        return None
-    return Found(tuple(matches), class_names(matches, DEFAULT_PATTERN))
-
-
-def _called_as_labels(source: Source, asked: Asked, names: Sequence[str]) -> Found | None:
+def _called_as_labels(source: Source, names: Sequence[str], label: str) -> Found:
     """The columns that the labels name; a label without a column is an error."""
-    label = asked.label
-    if label is None or asked.classes is not None:
-        return None
     values = {text for value in source.label_values(label) if (text := text_of(value)) is not None}
     if not values:
         raise InputError(
@@ -247,26 +235,8 @@ def class_names(columns: Sequence[str], pattern: str) -> tuple[Label, ...]:
     return numbers_if_all(columns)
 
 
-def _layout_of(source: Source, found: Found, asked: Asked) -> Layout:
-    """The columns that were found, matched to the classes: by name, and by position only if that is asked for."""
-    classes = None if asked.classes is None else tuple(asked.classes)
-    for column in found.columns:
-        if "halffloat" in str(source.schema.field(column).type):  # or lists of them
-            raise half_error(f"score column {column!r}", "float16")
-    if len(found.columns) == 1:
-        return _list_layout(source, found.columns[0], classes, asked)
-    _require_numbers(source.schema, found.columns)
-    columns, names = found.columns, found.names
-    if classes is not None:
-        return Layout(_in_order_of(classes, found, asked.by_position), False, classes, asked.label, is_named=True)
-    if all(isinstance(name, int) for name in names):  # p_10 may stand before p_2: numbers go in their own order
-        order = sorted(range(len(names)), key=names.__getitem__)
-        columns, names = tuple(columns[place] for place in order), tuple(names[place] for place in order)
-    return Layout(columns, False, check_classes(names), asked.label)
-
-
-def _in_order_of(classes: tuple[Label, ...], found: Found, by_position: bool) -> tuple[str, ...]:
-    """The column of each class."""
+def _in_order_of(classes: tuple[Label, ...], found: Found, *, by_position: bool) -> tuple[str, ...]:
+    """The column of each class: by name, and by position only if that is asked for."""
     places, missing = _places(classes, found.names)
     if not missing:
         ordered = tuple(found.columns[place] for place in places)
@@ -298,38 +268,37 @@ def _places(classes: tuple[Label, ...], names: tuple[Label, ...]) -> tuple[tuple
     return tuple(place for place in found if place is not None), missing
 
 
-def _list_layout(source: Source, column: str, given: tuple[Label, ...] | None, asked: Asked) -> Layout:
-    length = _list_length(source, column)
+def _list_classes(
+    source: Source, column: str, given: tuple[Label, ...] | None, *, by_position: bool
+) -> tuple[tuple[Label, ...], tuple[int, ...] | None]:
+    """The classes of a column of lists, and where their entries are if not in this order."""
+    kind, length = source.schema.field(column).type, None
+    if not _is_list(kind) or not _is_number(kind.value_type):
+        raise InputError(f"score column {column!r} must hold lists of numbers, it holds {kind}.")
+    if pa.types.is_fixed_size_list(kind):
+        length = int(kind.list_size)
+    for batch in source.batches([column], 64) if length is None else ():
+        lengths = batch.data.column(0).value_lengths().drop_null()
+        if len(lengths):
+            length = int(lengths[0].as_py())
+            break
+    if length is None:
+        raise InputError(f"score column {column!r} holds no list at all: the table has no usable row.")
     inside = None if source.class_names is None else check_classes(source.class_names)
     for names in (inside, given):
         if names is not None and len(names) != length:
             raise InputError(
                 f"score column {column!r} holds lists of {length}, but {len(names)} classes are named."
             )
-    label, named = asked.label, given or inside
-    if given is None or inside is None or asked.by_position:
-        return Layout((column,), True, named or check_classes(range(length)), label, is_named=named is not None)
+    if given is None or inside is None or by_position:
+        return given or inside or check_classes(range(length)), None
     order, missing = _places(given, inside)
     if missing:
         raise InputError(
             f"no scores for class {shorten(missing)}: class_names are {shorten(inside)}. Name the classes so, "
             "or match them in their order with by_position=True."
         )
-    return Layout((column,), True, given, label, None if order == tuple(range(length)) else order, is_named=True)
-
-
-def _list_length(source: Source, column: str) -> int:
-    kind = source.schema.field(column).type
-    if not _is_list(kind) or not _is_number(kind.value_type):
-        raise InputError(f"score column {column!r} must hold lists of numbers, it holds {kind}.")
-    if pa.types.is_fixed_size_list(kind):
-        return int(kind.list_size)
-    for batch in source.batches([column], 64):
-        batch.require_sound()
-        lengths = batch.data.column(0).value_lengths().drop_null()
-        if len(lengths):
-            return int(lengths[0].as_py())
-    raise InputError(f"score column {column!r} holds no list at all: the table has no usable row.")
+    return given, None if order == tuple(range(length)) else order
 
 
 def _is_list(kind: Any) -> bool:
@@ -341,14 +310,6 @@ def _is_number(kind: Any) -> bool:
     # A CSV without rows has no types: its columns are null.
     numbers = (pa.types.is_floating, pa.types.is_integer, pa.types.is_decimal, pa.types.is_null)
     return any(is_kind(kind) for is_kind in numbers)
-
-
-def _can_be_label(kind: Any) -> bool:
-    while pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
-        kind = kind.value_type
-    is_view = getattr(pa.types, "is_string_view", lambda _kind: False)
-    is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind) or is_view(kind)
-    return bool(is_text or _is_number(kind) or pa.types.is_boolean(kind))
 
 
 def _require_single(schema: Any, columns: Sequence[str]) -> None:

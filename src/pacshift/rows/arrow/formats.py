@@ -6,11 +6,14 @@ are asked for a batch and give that batch, so memory stays what a batch needs.
 
 import codecs
 import re
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, Protocol
+from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
@@ -18,130 +21,192 @@ import pyarrow.ipc
 import pyarrow.parquet
 
 from pacshift.errors import InputError
+from pacshift.files.reading import read_arrays, require_regular
 from pacshift.parallel import cores, map_ordered
-from pacshift.rows.arrow.source import cut
+from pacshift.rows.arrow.source import Source, field_of, readable_file
+from pacshift.rows.columns import Columns
 
 MAX_GROUP_BYTES = 1 << 25
 """Row groups up to this size (32 MB) are read several at a time."""
 
+SCORES, LABELS, CLASSES = "probs", "labels", "class_names"
+"""What arrays are called in an archive, unless the user says otherwise."""
 
-class Format(Protocol):
-    """What a kind of file can be asked."""
 
-    name: str
+class FileSource(Source):
+    """Files of one format, whose columns must have the types of the first file."""
 
-    def schema(self, file: str) -> Any:
+    def __init__(self, files: Sequence[Path]) -> None:
+        self.files, self._schemas = files, dict[str, Any]()
+        for file in files:
+            require_regular(file)
+        self.schema = self._schema(str(files[0]))
+
+    def _schema(self, file: str) -> Any:
+        if file not in self._schemas:  # of a CSV it takes a look at the first rows
+            with readable_file(file):
+                schema = self.schema_of(file)
+                list(schema.names)  # decoded once here, where noise that is no text becomes an InputError
+            self._schemas[file] = schema
+        return self._schemas[file]
+
+    def count_rows(self) -> int | None:
+        total = 0
+        for file in map(str, self.files):
+            with readable_file(file):
+                rows = self.rows_of(file)
+            if rows is None:
+                return None
+            total += rows
+        return total
+
+    def _read(self, fields: list[Any], rows: int) -> Iterator[tuple[str, Any]]:
+        """Every file must have the columns, which is checked before the first row."""
+        for file in map(str, self.files):
+            for field in fields:
+                found = field_of(self._schema(file), field.name, file).type
+                if found != field.type and not self.has_text_labels:
+                    raise InputError(
+                        f"{file}: column {field.name!r} is {found}, but {field.type} in {self.files[0]}. "
+                        "Files of one table must agree: cast one of them."
+                    )
+        for file in map(str, self.files):
+            with readable_file(file):
+                for batch in self.batches_of(file, fields, rows):
+                    yield file, batch
+
+    @abstractmethod
+    def schema_of(self, file: str) -> Any:
         """The Arrow schema of a file."""
 
-    def count_rows(self, file: str) -> int | None:
+    @abstractmethod
+    def rows_of(self, file: str) -> int | None:
         """Rows of a file, or None where only reading it would tell."""
 
-    def batches(self, file: str, fields: Sequence[Any], rows: int) -> Iterator[Any]:
-        """The columns ``fields`` in this order, at most ``rows`` rows at a time, not validated yet."""
+    @abstractmethod
+    def batches_of(self, file: str, fields: Sequence[Any], rows: int) -> Iterator[Any]:
+        """The columns ``fields`` in this order, about ``rows`` rows at a time, not validated yet."""
 
 
-class Parquet:
+class Parquet(FileSource):
     """Columns are decoded on all cores; where there are too few of them (lists), row groups are."""
 
-    name = "parquet"
-
-    def schema(self, file: str) -> Any:
+    def schema_of(self, file: str) -> Any:
         return pyarrow.parquet.read_schema(file)
 
-    def count_rows(self, file: str) -> int | None:
+    def rows_of(self, file: str) -> int | None:
         return int(pyarrow.parquet.read_metadata(file).num_rows)
 
-    def batches(self, file: str, fields: Sequence[Any], rows: int) -> Iterator[Any]:
+    def batches_of(self, file: str, fields: Sequence[Any], rows: int) -> Iterator[Any]:
         names = [field.name for field in fields]
-        # Without pre_buffer=False every byte read would stay in memory until the end of the file.
-        with _open_parquet(file) as reader:
-            if len(names) < cores() + 1 and _has_small_groups(reader.metadata):
-                jobs = (
-                    partial(_read_group, file, reader.metadata, group, names, rows)
-                    for group in range(reader.num_row_groups)
+
+        def read_group(metadata: Any, group: int) -> list[Any]:
+            with _open_parquet(file, metadata=metadata) as reader:
+                batches = reader.iter_batches(
+                    batch_size=rows, row_groups=[group], columns=names, use_threads=False
                 )
-                for batches in map_ordered(jobs, n_ahead=1):
+                return [batch.select(names) for batch in batches]
+
+        with _open_parquet(file) as reader:
+            metadata = reader.metadata
+            groups = range(metadata.num_row_groups)
+            are_small = all(metadata.row_group(group).total_byte_size <= MAX_GROUP_BYTES for group in groups)
+            if len(names) < cores() + 1 and len(groups) > 1 and are_small:
+                for batches in map_ordered((partial(read_group, metadata, group) for group in groups), n_ahead=1):
                     yield from batches
             else:
                 for batch in reader.iter_batches(batch_size=rows, columns=names, use_threads=True):
                     yield batch.select(names)
 
 
-def _has_small_groups(metadata: Any) -> bool:
-    """Whether several row groups may be in memory at once."""
-    groups = (metadata.row_group(group) for group in range(metadata.num_row_groups))
-    return metadata.num_row_groups > 1 and all(group.total_byte_size <= MAX_GROUP_BYTES for group in groups)
-
-
-def _read_group(file: str, metadata: Any, group: int, names: list[str], rows: int) -> list[Any]:
-    with _open_parquet(file, metadata=metadata) as reader:
-        batches = reader.iter_batches(batch_size=rows, row_groups=[group], columns=names, use_threads=False)
-        return [batch.select(names) for batch in batches]
-
-
 def _open_parquet(file: str, **options: Any) -> Any:
     """Pages that carry a checksum are compared with it."""
+    # Without pre_buffer=False every byte read would stay in memory until the end of the file.
     return pyarrow.parquet.ParquetFile(file, pre_buffer=False, page_checksum_verification=True, **options)
 
 
-class Feather:
+class Feather(FileSource):
     """Arrow IPC files, of which Feather is one."""
 
-    name = "feather"
-
-    def schema(self, file: str) -> Any:
+    def schema_of(self, file: str) -> Any:
         with pa.OSFile(file) as source:
             return pyarrow.ipc.open_file(source).schema
 
-    def count_rows(self, file: str) -> int | None:
+    def rows_of(self, file: str) -> int | None:
         import pyarrow.dataset  # it loads pandas: 0.4 s and 50 MB
 
         return int(pyarrow.dataset.dataset(file, format="ipc").count_rows())
 
-    def batches(self, file: str, fields: Sequence[Any], rows: int) -> Iterator[Any]:
+    def batches_of(self, file: str, fields: Sequence[Any], rows: int) -> Iterator[Any]:
         names = [field.name for field in fields]
-        places = [self.schema(file).get_field_index(name) for name in names]
+        places = [self.schema_of(file).get_field_index(name) for name in names]
         with pa.OSFile(file) as source:  # a memory map would keep every page it has seen
             reader = pyarrow.ipc.open_file(source, options=pyarrow.ipc.IpcReadOptions(included_fields=places))
             for number in range(reader.num_record_batches):
-                yield from cut(reader.get_batch(number).select(names), rows)
+                yield reader.get_batch(number).select(names)
 
 
-class Csv:
-    """Texts with a header; types are guessed from the first megabyte. Only empty texts are null."""
+class Csv(FileSource):
+    """Texts with a header; types are guessed from the first megabyte. Only empty texts are null.
 
-    name = "csv"
+    Labels are texts: a type guessed from 01, 1.0 or NA would be another name.
+    """
 
-    def schema(self, file: str) -> Any:
-        _refuse_utf16(file)
-        _refuse_other_separators(file)
+    has_text_labels = True
+
+    def schema_of(self, file: str) -> Any:
+        with open(file, "rb") as opened:
+            header = opened.readline(10_000)
+        # Spreadsheets write UTF-16 as "Unicode text", and other separators in many countries. Arrow would complain
+        # about columns, or see one with a long name.
+        if header[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+            raise InputError(f"cannot read {file}: it is in UTF-16, and CSV is read in UTF-8. Save it in UTF-8.")
+        found = max(b";", b"\t", key=header.count)
+        if found in header and b"," not in header:
+            raise InputError(
+                f"cannot read {file}: its columns are separated by {'tabs' if found != b';' else repr(';')}, and "
+                "CSV is read with commas. Save it with commas, and with points in numbers."
+            )
         with pyarrow.csv.open_csv(file) as reader:
             schema = reader.schema
         try:
-            list(schema.names)
+            names = list(schema.names)
         except UnicodeDecodeError:
             raise _not_utf8(file, "the names of its columns are") from None
-        whole = [
-            field.name for field in schema if field.type == pa.int64() and schema.names.count(field.name) == 1
-        ]
+        whole = [field.name for field in schema if field.type == pa.int64() and names.count(field.name) == 1]
         for name in _padded(file, whole):
             schema = schema.set(schema.get_field_index(name), pa.field(name, pa.string()))
         return schema
 
-    def count_rows(self, file: str) -> int | None:
+    def rows_of(self, file: str) -> int | None:
         return None
 
-    def batches(self, file: str, fields: Sequence[Any], rows: int) -> Iterator[Any]:
+    def _fields(self, scores: Sequence[str], labels: Sequence[str], others: Sequence[str]) -> list[Any]:
+        """CSV has no types: what looks like a number in one file may be a text in the next."""
+        # A column of 0 and 1 looks like integers until 0.5 comes.
+        fields = [pa.field(name, pa.float64()) for name in scores] + [
+            pa.field(name, pa.string()) for name in labels
+        ]
+        schemas = [self._schema(str(file)) for file in self.files] if others else []
+        for name in others:
+            kinds = {schema.field(name).type for schema in schemas if name in schema.names} - {pa.null()}
+            mixed = pa.float64() if kinds == {pa.int64(), pa.float64()} else pa.string()
+            fields.append(pa.field(name, kinds.pop() if len(kinds) == 1 else mixed))
+        return fields
+
+    def batches_of(self, file: str, fields: Sequence[Any], rows: int) -> Iterator[Any]:
         for field in fields:
             if pa.types.is_binary(field.type):  # so Arrow calls what is not UTF-8
                 raise _not_utf8(file, f"column {field.name!r} is")
-        options = pyarrow.csv.ConvertOptions(
-            column_types={field.name: field.type for field in fields},
-            include_columns=[field.name for field in fields],
-        )
-        with self._utf8_expected(file), pyarrow.csv.open_csv(file, convert_options=options) as reader:
-            for text in reader:
-                yield from cut(_without_empty_texts(text), rows)
+        with self._utf8_expected(file), _open_csv(file, {field.name: field.type for field in fields}) as reader:
+            for batch in reader:
+                for place, field in enumerate(batch.schema):
+                    if pa.types.is_string(field.type):
+                        # NA, null and nan are texts like any other; an empty cell says that nothing is there.
+                        column = batch.column(place)
+                        kept = pc.if_else(pc.equal(column, ""), pa.scalar(None, pa.string()), column)
+                        batch = batch.set_column(place, field.name, kept)
+                yield batch
 
     @contextmanager
     def _utf8_expected(self, file: str) -> Iterator[None]:
@@ -152,28 +217,13 @@ class Csv:
             if "UTF8" not in str(error):
                 raise
             found = re.search(r"column #(\d+)", str(error))
-            what = "some text is" if found is None else f"column {self.schema(file).names[int(found[1])]!r} is"
+            what = "some text is" if found is None else f"column {self._schema(file).names[int(found[1])]!r} is"
             raise _not_utf8(file, what) from None
 
 
-def _refuse_utf16(file: str) -> None:
-    """Spreadsheets write it as "Unicode text", and Arrow would complain about columns."""
-    with open(file, "rb") as opened:
-        if opened.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
-            raise InputError(f"cannot read {file}: it is in UTF-16, and CSV is read in UTF-8. Save it in UTF-8.")
-
-
-def _refuse_other_separators(file: str) -> None:
-    """Spreadsheets of many countries write them, and Arrow would see one column with a long name."""
-    with open(file, "rb") as opened:
-        header = opened.readline(10_000).decode(errors="replace")
-    found = max(";\t", key=header.count)
-    if found in header and "," not in header:
-        name = "tabs" if found == "\t" else repr(found)
-        raise InputError(
-            f"cannot read {file}: its columns are separated by {name}, and CSV is read with commas. Save it with "
-            "commas, and with points in numbers."
-        )
+def _open_csv(file: str, types: dict[str, Any]) -> Any:
+    options = pyarrow.csv.ConvertOptions(column_types=types, include_columns=list(types))
+    return pyarrow.csv.open_csv(file, convert_options=options)
 
 
 def _not_utf8(file: str, what: str) -> InputError:
@@ -182,25 +232,150 @@ def _not_utf8(file: str, what: str) -> InputError:
 
 def _padded(file: str, columns: Sequence[str]) -> list[str]:
     """Columns that begin with numbers such as 007, which would lose their zeros if they were read as numbers."""
-    types = dict.fromkeys(columns, pa.string())
-    options = pyarrow.csv.ConvertOptions(column_types=types, include_columns=list(columns))
     if not columns:
         return []
-    with pyarrow.csv.open_csv(file, convert_options=options) as reader:
+    with _open_csv(file, dict.fromkeys(columns, pa.string())) as reader:
         for batch in reader:
             padded = [pc.match_substring_regex(column, r"^[+-]?0[0-9]|^\+") for column in batch.columns]
             return [name for name, found in zip(columns, padded, strict=True) if pc.any(found).as_py()]
     return []
 
 
-def _without_empty_texts(batch: Any) -> Any:
-    """NA, null and nan are texts like any other; an empty cell says that nothing is there."""
-    for place, field in enumerate(batch.schema):
-        if pa.types.is_string(field.type):
-            column = batch.column(place)
-            kept = pc.if_else(pc.equal(column, ""), pa.scalar(None, pa.string()), column)
-            batch = batch.set_column(place, field.name, kept)
-    return batch
+class Npz(Source):
+    """Archives of NumPy, never unpickled: ``probs`` (n, K), ``labels`` (n,) and ``class_names`` (K,).
+
+    Scores and labels may have other names, which the user then gives. Labels are class names or, where they are
+    whole numbers and the names are texts, positions in ``class_names``. Archives are unpacked one at a time:
+    memory holds the largest of them.
+    """
+
+    usual = Columns((SCORES,), LABELS)
+
+    def __init__(self, files: Sequence[Path], *, scores: str | None = None, label: str | None = None) -> None:
+        self.files, self._scores, self._label = files, scores, label
+        columns, self.class_names = self._columns(files[0])
+        self.schema = pa.schema({name: _column(values[:0]).type for name, values in columns.items()})
+        self.n_rows = len(next(iter(columns.values()))) if len(files) == 1 else None
+
+    def _read(self, fields: list[Any], rows: int) -> Iterator[tuple[str, Any]]:
+        for file in self.files:
+            columns, class_names = self._columns(file)
+            if class_names not in (None, self.class_names):
+                raise InputError(f"{file}: its class_names differ from those of {self.files[0]}.")
+            for field in fields:
+                found = _column(columns[field.name][:0]).type if field.name in columns else "missing"
+                if found != field.type:
+                    raise InputError(
+                        f"{file}: array {field.name!r} is {found}, but {field.type} in {self.files[0]}. Arrays of "
+                        "one table must agree."
+                    )
+            for start in range(0, len(next(iter(columns.values()))), rows):
+                part = {field.name: _column(columns[field.name][start : start + rows]) for field in fields}
+                yield str(file), pa.record_batch(part)
+
+    def _arrays(self, file: Path) -> dict[str, Any]:
+        try:
+            return read_arrays(file)
+        except InputError:
+            raise
+        except ValueError as error:
+            raise InputError(
+                f"cannot read {file}: {error}. It must be an .npz of plain arrays: "
+                "np.savez(file, probs=..., labels=...)."
+            ) from None
+
+    def _columns(self, file: Path) -> tuple[dict[str, Any], list[Any] | None]:
+        """Every array with one entry or one list of numbers per row; and the names of the classes."""
+        arrays = self._arrays(file)
+        names = arrays.pop(CLASSES, None)
+        if names is not None and names.ndim != 1:
+            raise InputError(f"{file}: class_names must be a list of names, got shape {names.shape}.")
+        # The scores that were asked for, or the usual ones; else the labels tell how many rows there are.
+        scores = next((name for name in (self._scores, SCORES) if name in arrays), None)
+        labels = next((name for name in (self._label, LABELS) if name in arrays and arrays[name].ndim), None)
+        main = scores or labels
+        if main is None:
+            raise InputError(
+                f"{file}: it must hold numbers {self._scores or SCORES!r} with one row per example; it holds "
+                f"{ {name: array.shape for name, array in arrays.items()} }. Name the scores: scores=NAME."
+            )
+        given = arrays[main]
+        if main == scores and (given.ndim != 2 or given.dtype.kind not in "fiu" or given.shape[1] < 2):
+            raise InputError(
+                f"{file}: {main!r} must hold numbers with one row per example and one column per class, at least "
+                f"2; it holds {given.dtype} of shape {given.shape}."
+            )
+        columns, n_rows = dict[str, Any](), len(given)
+        for name, array in arrays.items():
+            is_label = name in (LABELS, self._label)
+            is_one = array.shape == (n_rows,) and array.dtype.kind in "fiubU"
+            if is_label and not is_one:
+                raise InputError(
+                    f"{file}: {name!r} must be text, numbers or booleans, one for each of the {n_rows:,} rows of "
+                    f"{main}; it holds {array.dtype} of shape {array.shape}."
+                )
+            if is_label and names is not None and array.dtype.kind in "iu" and names.dtype.kind == "U":
+                if n_rows and not 0 <= array.min() <= array.max() < len(names):
+                    raise InputError(
+                        f"{file}: labels must lie between 0 and {len(names) - 1}, one number for each class name."
+                    )
+                codes = pa.array(array.astype(np.int64))
+                columns[name] = pa.DictionaryArray.from_arrays(codes, pa.array(names.tolist()))
+            elif is_one or (
+                array.ndim == 2 and len(array) == n_rows and array.shape[1] and array.dtype.kind in "fiu"
+            ):
+                columns[name] = array
+        return columns, None if names is None else names.tolist()
 
 
-FORMATS: dict[str, Format] = {".parquet": Parquet(), ".feather": Feather(), ".arrow": Feather(), ".csv": Csv()}
+class Npy(Npz):
+    """One array of scores (n, K), or several with the same columns; ``label`` names the file of the labels (n,).
+
+    An array has no name: its column is called as it is asked for, else as in an archive. Files are mapped into
+    memory and read piece by piece.
+    """
+
+    def __init__(self, files: Sequence[Path], *, scores: str | None = None, label: str | None = None) -> None:
+        name = scores if scores is not None and not set(scores) & set("*?[,") else SCORES
+        self.usual, self.label_file = Columns((name,), LABELS), label
+        if label is not None and Path(label).suffix.lower() != ".npy":
+            raise InputError(
+                f"{files[0]}: an .npy file holds scores alone. Name the .npy file that holds their labels: "
+                "label=FILE."
+            )
+        if label is not None and len(files) > 1:
+            raise InputError(
+                f"{label} can hold the labels of one array of scores, got {len(files)}. Join the arrays, or count "
+                "them one by one."
+            )
+        super().__init__(files, scores=name, label=label)
+
+    def _arrays(self, file: Path) -> dict[str, Any]:
+        places = {self._scores or SCORES: file} | ({} if self._label is None else {LABELS: Path(self._label)})
+        found = {}
+        for name, place in places.items():
+            require_regular(place)
+            with readable_file(place):
+                found[name] = np.lib.format.open_memmap(place, mode="r")
+        return found
+
+
+def _column(array: Any) -> Any:
+    """An array as an Arrow column, which knows neither foreign byte orders nor long doubles."""
+    if isinstance(array, pa.Array):
+        return array
+    plain = array.astype(np.float64) if array.dtype.kind == "f" and array.dtype.itemsize > 8 else array
+    plain = plain.astype(plain.dtype.newbyteorder("="), copy=False)
+    if plain.ndim == 1:
+        return pa.array(plain)
+    return pa.FixedSizeListArray.from_arrays(pa.array(plain.ravel()), plain.shape[1])
+
+
+FORMATS: dict[str, type[FileSource] | type[Npz]] = {
+    ".parquet": Parquet,
+    ".feather": Feather,
+    ".arrow": Feather,
+    ".csv": Csv,
+    ".npz": Npz,
+    ".npy": Npy,
+}

@@ -1,9 +1,13 @@
-"""What every source of rows gives: batches, each with the place it came from."""
+"""A table that can be scanned any number of times, as record batches that know their place; frames as tables.
+
+Rows of frames of other libraries come batch after batch, never as a copy of the whole.
+"""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias, TypeGuard
 
@@ -14,7 +18,8 @@ from pacshift.arrays import Frame
 from pacshift.errors import InputError, PacshiftError
 from pacshift.files.writing import PathLike
 from pacshift.rows.columns import Columns
-from pacshift.scores.frames import is_lazy
+from pacshift.scores.frames import is_lazy, stream_pieces
+from pacshift.scores.names import shorten
 
 BATCH_VALUES = 1 << 20  # scores in one batch: 8 MB, whatever the number of classes
 MAX_LABEL_VALUES = 100_000  # so many classes may be named by the labels alone
@@ -37,8 +42,8 @@ def is_frame(paths: Tables) -> TypeGuard[Frame | ArrowStream]:
 
 
 @contextmanager
-def readable(what: object, kind: str) -> Iterator[None]:
-    """Whatever is raised while a bad file is read becomes one InputError."""
+def readable(what: object, remedy: str) -> Iterator[None]:
+    """Whatever is raised while a bad file or frame is read becomes one InputError."""
     try:
         yield
     except PacshiftError:
@@ -46,27 +51,33 @@ def readable(what: object, kind: str) -> Iterator[None]:
     except Exception as error:  # damage shows as IndexError, zlib.error, SystemError, MemoryError and others
         said = str(error).splitlines()[0].rstrip(".") if str(error) else type(error).__name__
         said += " (is the memory enough?)" if isinstance(error, MemoryError) else ""
-        raise InputError(
-            f"cannot read {what}: {said}. Is it a whole {kind} file? Write it again, or rename it to what it is."
-        ) from None
+        raise InputError(f"cannot read {what}: {said}. {remedy}") from None
 
 
-@dataclass(frozen=True, slots=True)
+def readable_file(file: str | Path) -> Any:
+    """The same for a file, whose ending says what it should be."""
+    kind = Path(file).suffix.lower().removeprefix(".")
+    return readable(file, f"Is it a whole {kind} file? Write it again, or rename it to what it is.")
+
+
+@dataclass(frozen=True, eq=False)
 class Records:
     """A record batch, the file it came from and how many rows of that file stand before it."""
 
-    data: Any
+    raw: Any
     file: str
     first_row: int
 
-    def require_sound(self) -> None:
-        """Refuse a damaged batch before anything is computed from it.
+    @cached_property
+    def data(self) -> Any:
+        """The record batch, after a look whether it is damaged.
 
-        Arrow trusts the lengths and offsets of a file and would read beyond its memory. Code that works on a batch
-        calls this first; it takes a while, so the cores share it.
+        Arrow trusts the lengths and offsets of a file and would read beyond its memory. The look takes a while, so
+        it is left to whoever works on the batch: the cores share it.
         """
-        with readable(self.file, Path(self.file).suffix.removeprefix(".")):
-            self.data.validate(full=True)
+        with readable_file(self.file):
+            self.raw.validate(full=True)
+        return self.raw
 
 
 class Source(ABC):
@@ -89,24 +100,47 @@ class Source(ABC):
         """Rows in all, or None where only a full scan would tell."""
         return self.n_rows
 
-    @abstractmethod
     def batches(
         self, scores: Sequence[str], n_scores: int, labels: Sequence[str] = (), others: Sequence[str] = ()
     ) -> Iterator[Records]:
-        """The score columns, with ``n_scores`` scores per row, then label and others; rows in order.
+        """The score columns, with ``n_scores`` scores per row, then label and others; rows in order."""
+        rows, last, first_row = max(1, BATCH_VALUES // n_scores), "", 0
+        for file, whole in self._read(self._fields(scores, labels, others), rows):
+            first_row = first_row if file == last else 0
+            for start in range(0, whole.num_rows, rows):
+                yield Records(whole.slice(start, rows), file, first_row + start)
+            last, first_row = file, first_row + whole.num_rows
 
-        Call ``Records.require_sound`` before the values are looked at.
+    @abstractmethod
+    def _read(self, fields: list[Any], rows: int) -> Iterator[tuple[str, Any]]:
+        """The name of a file and a record batch of it, not validated yet, with the ``fields`` in this order.
+
+        About ``rows`` rows are wanted at a time; there may be more.
         """
+
+    def _fields(self, scores: Sequence[str], labels: Sequence[str], others: Sequence[str]) -> list[Any]:
+        """The columns, with the types that they are read as."""
+        return [field_of(self.schema, name, "the table") for name in (*scores, *labels, *others)]
 
     def label_values(self, column: str) -> list[Any]:
         """The different labels of a column; stops where there are too many for labels."""
         found: dict[Any, None] = {}
         for batch in self.batches([], 1, [column]):
-            batch.require_sound()
             found |= dict.fromkeys(pc.unique(without_codes(batch.data.column(0))).to_pylist())
             if len(found) > MAX_LABEL_VALUES:
                 break
         return list(found)
+
+
+def field_of(schema: Any, name: str, table: str) -> Any:
+    """The one column of this name."""
+    n_found = schema.names.count(name)
+    if n_found != 1:
+        problem = f"{n_found} columns are called {name!r}" if n_found else f"no column {name!r}"
+        raise InputError(
+            f"{table}: {problem}, but every file of a table needs one. Its columns are {shorten(schema.names)}."
+        )
+    return schema.field(name)
 
 
 def without_codes(column: Any) -> Any:
@@ -116,20 +150,46 @@ def without_codes(column: Any) -> Any:
     return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
 
 
-def batch_rows(n_scores: int) -> int:
-    """Rows in one batch."""
-    return max(1, BATCH_VALUES // n_scores)
+class FrameSource(Source):
+    """A frame of pandas or polars, lazy or not, or whatever else gives an Arrow stream: relations of DuckDB."""
+
+    def __init__(self, frame: Any) -> None:
+        with _readable_frame():
+            # A stream that can be read once only is kept as a table: columns are looked for before rows are read.
+            self._frame = frame = pa.table(frame) if hasattr(frame, "read_next_batch") else frame
+            if hasattr(frame, "iloc"):  # the index of pandas is not a column
+                self.schema = pa.Schema.from_pandas(frame, preserve_index=False).remove_metadata()
+                self.n_rows = len(frame)
+            elif is_lazy(frame):
+                self.schema = pa.table(frame.limit(0).collect()).schema
+            else:
+                with pa.RecordBatchReader.from_stream(frame) as reader:
+                    self.schema = reader.schema
+                self.n_rows = getattr(frame, "num_rows", getattr(frame, "height", None))
+
+    def _read(self, fields: list[Any], rows: int) -> Iterator[tuple[str, Any]]:
+        with _readable_frame():
+            for batch in self._batches(fields, rows):
+                yield "the frame", batch
+
+    def _batches(self, fields: list[Any], rows: int) -> Iterator[Any]:
+        frame, names = self._frame, [field.name for field in fields]
+        if hasattr(frame, "iloc"):
+            places = [self.schema.get_field_index(name) for name in names]
+            for start in range(0, len(frame), rows):
+                part = frame.iloc[start : start + rows, places]
+                part.columns = names  # they may be numbers there
+                yield pa.RecordBatch.from_pandas(part, schema=pa.schema(fields), preserve_index=False)
+        elif is_lazy(frame):
+            for piece in stream_pieces(frame.select(names)):
+                yield from pa.table(piece).to_batches()
+        else:
+            if hasattr(frame, "project"):  # DuckDB then computes these columns alone
+                frame = frame.project(", ".join('"' + name.replace('"', '""') + '"' for name in names))
+            with pa.RecordBatchReader.from_stream(frame) as reader:
+                for batch in reader:
+                    yield batch.select(names)
 
 
-def cut(batch: Any, rows: int) -> Iterator[Any]:
-    """A record batch in pieces of at most ``rows`` rows."""
-    for start in range(0, batch.num_rows, rows):
-        yield batch.slice(start, rows)
-
-
-def numbered(batches: Iterable[Any], file: str) -> Iterator[Records]:
-    """Batches with their place in the file."""
-    first_row = 0
-    for data in batches:
-        yield Records(data, file, first_row)
-        first_row += data.num_rows
+def _readable_frame() -> Any:
+    return readable("the frame", "Give every column one type.")

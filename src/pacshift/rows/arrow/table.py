@@ -1,56 +1,33 @@
 """Files and frames as ``Rows``: record batches are checked and worked on by all cores, memory stays bounded."""
 
-from collections import Counter as Reasons
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
-from pacshift.arrays import BoolArray, IntArray, KeyArray, Label
+from pacshift.arrays import IntArray, Label
 from pacshift.errors import InputError
 from pacshift.progress import Progress
+from pacshift.rows.arrow.batch import ArrowBatch, Layout, sample_scores
 from pacshift.rows.arrow.files import open_source
-from pacshift.rows.arrow.find import find_layout
-from pacshift.rows.arrow.layout import Asked, ColumnsError, Layout
-from pacshift.rows.arrow.records import (
-    ScoreRows,
-    batch_labels,
-    first_place,
-    group_names,
-    raw_scores,
-    sample_scores,
-    score_rows,
-    without_view,
-)
-from pacshift.rows.arrow.source import Records, Source, Tables, without_codes
-from pacshift.rows.base import Batch, Labels, Matrix, Pass, Rows, Watch, told, unwatched
+from pacshift.rows.arrow.find import Asked, ColumnsError, find_layout
+from pacshift.rows.arrow.source import Records, Source, Tables
+from pacshift.rows.base import Labels, Pass, Rows, Watch, told, unwatched
 from pacshift.rows.columns import Columns
 from pacshift.rows.faults import Faults
 from pacshift.rows.groups import OnePerGroup, Periods
-from pacshift.scores.check import foreign_columns
-from pacshift.scores.names import shorten
-from pacshift.scores.transforms import softmax
-from pacshift.tally.counter import Counter
+from pacshift.scores.check import ScoreMatrix, require_plausible
+from pacshift.scores.transforms import TransformFunction
+from pacshift.tally import Tally
 from pacshift.tally.groups import LabelsPer
 from pacshift.tally.once import Input, Role, printable, sha256_beside
 
+if TYPE_CHECKING:
+    from pacshift.certificate import Certificate
+
 MAX_KEPT_BYTES = 1 << 26
 """A table up to this size (64 MB) is kept in memory when it is needed twice; a larger one is read twice."""
-
-
-class Known(Protocol):
-    """A certificate, or other rows: what they know of the table."""
-
-    @property
-    def classes(self) -> tuple[Label, ...]: ...
-    @property
-    def columns(self) -> Columns | None: ...
-    @property
-    def softmax(self) -> bool: ...
 
 
 def read(
@@ -65,7 +42,7 @@ def read(
     labels_per: LabelsPer | None = None,
     softmax: bool = False,
     drop_invalid: bool = False,
-    like: Known | None = None,
+    like: "Rows | Certificate | None" = None,
     progress: Progress | None = None,
 ) -> Rows:
     """Open a table of any size as rows, for ``calibrate`` and the others.
@@ -78,8 +55,8 @@ def read(
     ----------
     table : path-like, sequence of path-like or frame
         Parquet, Feather, CSV, NPZ or NPY files, or folders of them. All together are one table. Or a frame of
-        pandas or polars, a lazy frame of polars, a relation of DuckDB, or anything else with
-        ``__arrow_c_stream__``.
+        pandas or polars, a lazy frame of polars, a relation of DuckDB, anything else with
+        ``__arrow_c_stream__``, or a data frame of Spark, which is counted on its cluster.
     label : str, optional
         Column of the true labels: the table is a source. Without it, it is a target.
     target_label : str, optional
@@ -148,6 +125,65 @@ def read(
     )
 
 
+def tally_table(
+    table: Tables,
+    *,
+    label: str | None,
+    score: str | TransformFunction = "probability",
+    grid: bool = True,
+    soft: bool = True,
+    bins: bool = True,
+    sha256: bool = False,
+    progress: Progress | None = None,
+    **reading: Any,
+) -> Tally:
+    """Count a table of any size: ``read(table, label=label, ...).tally(...)``, read once.
+
+    Parameters
+    ----------
+    table : path-like, sequence of path-like or frame
+        Files, folders or a frame, as in ``read``.
+    label : str or None
+        Column of the true labels; None for an unlabelled target.
+    score : str or callable, default "probability"
+        Transform of the scores that thresholds are compared with.
+    grid : bool, default True
+        Round true-label scores down to 12 bits of mantissa. False keeps every score: memory grows with the rows.
+    soft : bool, default True
+        Keep sums of probabilities, which only PS-R and WCP use.
+    bins : bool, default True
+        Keep a target's scores in coarse bins, by which PS-LP finds the smallest sets.
+    sha256 : bool, default False
+        List the SHA-256 of every file in the tally's ``inputs``. Files are read once more for it.
+    progress : callable, optional
+        Called with the rows done so far and, where known, the rows in all.
+    **reading
+        ``scores``, ``classes``, ``by_position``, ``group``, ``softmax`` and ``drop_invalid``, as in ``read``.
+
+    Returns
+    -------
+    Tally
+        The counts; its ``inputs`` say how many rows of each file were counted and left out.
+
+    Raises
+    ------
+    InputError
+        If a file cannot be read, columns are missing, or rows cannot be used.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = pathlib.Path(folder.name, "scores.csv")
+    >>> _ = path.write_text("p_cat,p_dog,animal\\n0.9,0.1,cat\\n0.3,0.7,dog\\n0.6,0.4,dog\\n")
+    >>> tally_table(path, label="animal").confusion.tolist()
+    [[1, 1], [0, 1]]
+    >>> folder.cleanup()
+    """
+    rows = read_rows(table, label=label, keep=False, watch=told(progress), **reading)
+    return rows.tally(score, grid=grid, soft=soft, bins=bins, sha256=sha256)
+
+
 def read_rows(
     paths: Tables,
     *,
@@ -163,7 +199,7 @@ def read_rows(
     some_labels: bool = False,
     labels_per: LabelsPer | None = None,
     columns: Columns | None = None,
-    like: Known | None = None,
+    like: "Rows | Certificate | None" = None,
     keep: bool = True,
     grid: bool = True,
     within: Periods | None = None,
@@ -179,6 +215,15 @@ def read_rows(
     """
     if like is not None:
         classes, columns, softmax = classes or like.classes, columns or like.columns, softmax or like.softmax
+    if hasattr(paths, "mapInArrow"):  # a data frame of Spark
+        from pacshift.rows.spark import spark_rows
+
+        if within is not None or (some_labels and label is not None):
+            raise InputError("rows on a Spark cluster are only counted: labels of a target are not read there.")
+        asked: dict[str, Any] = {"label": label, "scores": scores, "classes": classes, "by_position": by_position}
+        asked |= {"columns": columns, "group": group, "softmax": softmax, "drop_invalid": drop_invalid}
+        frame: Any = paths
+        return spark_rows(frame, **asked, name=name, role=role, watch=watch)
     try:
         source = open_source(paths, label=label, scores=scores, columns=columns)
         layout = find_layout(source, Asked(label, scores, classes, by_position, columns, group))
@@ -203,34 +248,18 @@ def read_rows(
         watch=watch,
         source=source,
         layout=layout,
-        kept=_Kept(keep),
+        kept=Kept(keep),
     )
     return rows if group is None else OnePerGroup.of(rows, within=within, labels_per=labels_per)
 
 
 @dataclass(eq=False)
-class _Kept:
+class Kept:
     """Batches of a small table, for the passes after the first one. Views of the same rows share them."""
 
     wanted: bool
     records: list[Records] = field(default_factory=list)
     columns: frozenset[str] = frozenset()
-
-    def batches(self, read: Callable[[], Iterator[Records]], columns: Sequence[str]) -> Iterator[Records]:
-        """Those of before; else ``read`` again, which nobody does who needs no more than was kept."""
-        if self.records and self.columns.issuperset(columns):
-            yield from self.records
-            return
-        kept, n_bytes = list[Records](), 0
-        for batch in read():
-            if self.wanted:
-                batch.require_sound()  # counting its bytes looks at offsets
-                n_bytes += batch.data.nbytes
-                kept.append(batch)
-                if n_bytes > MAX_KEPT_BYTES:
-                    self.wanted, kept = False, []
-            yield batch
-        self.records, self.columns = kept, frozenset(columns)
 
 
 @dataclass(eq=False, kw_only=True, repr=False)
@@ -239,17 +268,35 @@ class ArrowRows(Rows):
 
     source: Source
     layout: Layout
-    kept: _Kept
+    kept: Kept
 
     def __post_init__(self) -> None:
         is_counted_with = self.labels == "all" and self.role == "source"
         self.columns = (self.layout if is_counted_with else self.layout.without_label()).remembered
 
-    def batches(self, keep: Sequence[str] = ()) -> Iterator["ArrowBatch"]:
+    def batches(self, keep: Sequence[str] = ()) -> Iterator[ArrowBatch]:
         first = 0
-        for records in self.kept.batches(partial(self.layout.batches, self.source, keep), keep):
+        for records in self._records(keep):
             yield ArrowBatch(records, self.layout, self.labels, is_logits=self.softmax, first=first)
-            first += records.data.num_rows
+            first += records.raw.num_rows
+
+    def _records(self, keep: Sequence[str]) -> Iterator[Records]:
+        """Score columns, label, group and the columns to ``keep``: from memory, or read again."""
+        layout, kept = self.layout, self.kept
+        if kept.records and kept.columns.issuperset(keep):
+            yield from kept.records
+            return
+        others = [name for name in dict.fromkeys(keep) if name not in layout.needed]
+        named = layout.needed[len(layout.columns) :]
+        found, n_bytes = list[Records](), 0
+        for batch in self.source.batches(layout.columns, len(layout.classes), named, others):
+            if kept.wanted:
+                n_bytes += batch.data.nbytes
+                found.append(batch)
+                if n_bytes > MAX_KEPT_BYTES:
+                    kept.wanted, found = False, []
+            yield batch
+        kept.records, kept.columns = found, frozenset(keep)
 
     def unlabelled(self) -> "ArrowRows":
         return replace(self, labels="none")
@@ -282,15 +329,8 @@ class ArrowRows(Rows):
 
 def require_score_columns(class_counts: IntArray, layout: Layout, source: Source) -> None:
     """Refuse a column that was not named as a class, such as ``id``, and cannot be one."""
-    if layout.is_named or layout.is_list or class_counts.all():
-        return
-    foreign = foreign_columns(sample_scores(source, layout), class_counts)
-    if foreign:
-        raise ColumnsError(
-            f"column {shorten([layout.columns[place] for place in foreign])} does not look like scores: no row "
-            "has this label, and the values do not fit the other score columns. Leave it out with scores=, or "
-            "name all classes with classes= if it is right."
-        )
+    if not (layout.is_named or layout.is_list or class_counts.all()):
+        require_plausible(ScoreMatrix(sample_scores(source, layout), layout.columns), class_counts)
 
 
 def table_input(
@@ -307,90 +347,3 @@ def table_input(
     read = columns.scores if columns.label is None else (columns.label, *columns.scores)
     name = None if path is None else printable(path.name)
     return Input(role, name, rows, read, sha256, left_out, why, rows_read)
-
-
-@dataclass(frozen=True, eq=False)
-class ArrowBatch(Batch):
-    """A record batch; its scores are made a matrix when somebody asks for them. Executors of Spark use it too."""
-
-    records: Records
-    layout: Layout
-    kind: Labels
-    is_logits: bool
-    first: int = 0
-    faults: Faults = field(default_factory=Faults)
-
-    @property
-    def file(self) -> str:  # type: ignore[override]
-        return self.records.file
-
-    @property
-    def n_rows(self) -> int:
-        return int(self.records.data.num_rows)
-
-    @cached_property
-    def sound(self) -> Records:
-        """The record batch, after a look whether it is whole."""
-        self.records.require_sound()
-        return self.records
-
-    @property
-    def data(self) -> Any:
-        """The record batch of Arrow, with the columns that were asked for."""
-        return self.sound.data
-
-    @property
-    def _read(self) -> Layout:
-        return self.layout.without_label() if self.kind == "none" else self.layout
-
-    @cached_property
-    def rows(self) -> ScoreRows:
-        """The usable rows, found when somebody asks for them."""
-        rows = score_rows(self.sound, self._read, softmax=self.is_logits, some_labels=self.kind == "some")
-        self.faults.add(rows.faults)
-        return rows
-
-    @property
-    def kept(self) -> BoolArray | None:
-        return self.rows.kept
-
-    @property
-    def given(self) -> Matrix:
-        return self.rows.scores
-
-    @cached_property
-    def scores(self) -> Matrix:
-        return softmax(self.given) if self.is_logits else self.given
-
-    @property
-    def labels(self) -> IntArray | None:
-        return self.rows.index
-
-    def count(self, counter: Counter) -> None:
-        """The columns as they lie in the file; bad rows are only looked for where there are some."""
-        layout = self._read if counter.labelled else self.layout.without_label()
-        labels, n_counted = batch_labels(self.sound, layout), 0
-        if self.n_rows and (labels is None or labels.min() >= 0):
-            n_counted = counter.count(raw_scores(self.sound, layout), labels)
-        if n_counted == self.n_rows:
-            return
-        rest = Records(self.data.slice(n_counted), self.file, self.records.first_row + n_counted)
-        rows = score_rows(rest, layout, softmax=self.is_logits)  # finds the bad rows
-        if len(rows.scores):
-            counter.count(rows.scores, rows.index)
-        self.faults.add(rows.faults)
-
-    def take(self, places: IntArray) -> "ArrowBatch":
-        columns = [without_view(column).take(pa.array(places)) for column in self.data.columns]
-        data = pa.RecordBatch.from_arrays(columns, self.data.schema.names)
-        return replace(self, records=replace(self.records, data=data), faults=Faults())
-
-    def group_names(self) -> tuple[KeyArray, BoolArray | None]:
-        return group_names(self.sound, self.layout)
-
-    def leave_out(self, rows: BoolArray, why: str) -> None:
-        n_bad = int(rows.sum())
-        self.faults.add(Faults(n_bad, Reasons({why: n_bad}), first_place(self.sound, rows)))
-
-    def cells(self, place: int, columns: Sequence[str]) -> list[Any]:
-        return [without_codes(self.data.column(name).slice(place, 1))[0].as_py() for name in columns]

@@ -1,0 +1,574 @@
+"""The label sheet: rows of a target in random order, and the labels that were filled in from the top.
+
+What is fixed before the first label is known: when one may look, how many rows tune, which rows are drawn.
+"""
+
+import hashlib
+import math
+import re
+import secrets
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from pacshift.arrays import BoolArray, Frame, IntArray, Label, LabelsLike, RngLike, ScoresLike
+from pacshift.certification import sheet_file
+from pacshift.defaults import DELTA, EPSILON
+from pacshift.errors import InputError
+from pacshift.files.writing import PathLike
+from pacshift.paths.looks import look_cuts, test_rows
+from pacshift.rows.base import Batch, Matrix, Rows
+from pacshift.rows.columns import require_columns
+from pacshift.rows.memory import memory
+from pacshift.scores.check import check_flag, check_rate, check_scores, check_seed, is_finite, not_finite_error
+from pacshift.scores.frames import as_array, column_names, require_same_index
+from pacshift.scores.names import NOT_FOUND, is_null, places_by_text, shorten, text_of
+from pacshift.scores.transforms import to_probabilities
+from pacshift.tally.coins import coins
+from pacshift.words.display import short_repr
+
+UNKNOWN = "?"
+"""What stands in a sheet where nobody can tell the label."""
+
+LARGEST_BUDGET = 10**6
+"""More rows than anybody labels. The cuts of ten looks at so many take some seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class SheetPlan:
+    """``looks`` count labelled rows in all, from the top, the pilot included; the last of them is the budget."""
+
+    epsilon: float
+    delta: float
+    looks: tuple[int, ...]
+    n_pilot: int
+
+
+def plan_sheet(budget: Any, looks: Any, *, epsilon: Any, delta: Any) -> SheetPlan:
+    """The looks and the pilot, or an InputError that says what cannot be.
+
+    >>> plan_sheet(400, (100, 200), epsilon=0.1, delta=0.05)
+    SheetPlan(epsilon=0.1, delta=0.05, looks=(100, 200, 400), n_pilot=24)
+    """
+    epsilon, delta = check_rate(epsilon, "epsilon"), check_rate(delta, "delta")
+    budget = _check_count(budget, "budget")
+    if budget > LARGEST_BUDGET:
+        raise InputError(f"budget must be at most {LARGEST_BUDGET:,} rows, got {budget:,}.")
+    if isinstance(looks, (str, bytes)) or not hasattr(looks, "__iter__"):
+        raise InputError(f"looks must be a list of numbers of rows such as (100, 200), got {looks!r}.")
+    totals = [_check_count(look, "looks") for look in looks]
+    if any(first >= second for first, second in pairwise(totals)):
+        listed = ", ".join(map(str, totals))
+        raise InputError(f"looks must increase, got {listed}. They count labelled rows from the top.")
+    if totals and totals[-1] > budget:
+        raise InputError(
+            f"looks must not exceed the budget: got a look after {totals[-1]:,} rows and a budget of {budget:,}. "
+            "Raise the budget, or leave this look out."
+        )
+    if totals[-1:] != [budget]:
+        totals.append(budget)
+    # Sized for the first look: the path of thresholds must be fixed before the first look, and later labels that
+    # would tune it are not there yet.
+    n_pilot = totals[0] - test_rows(totals[0], epsilon=epsilon, delta=delta)
+    for pilot in (n_pilot, 0):  # looks allow fewer misses than one test: without a pilot the first may still pass
+        if look_cuts([total - pilot for total in totals], epsilon=epsilon, delta=delta)[0] >= 0:
+            return SheetPlan(epsilon, delta, tuple(totals), pilot)
+    # The least first look that can pass, the later looks staying where they are. Each of J looks at level
+    # delta / J is always allowed (union bound), so `high` passes.
+    low, high = totals[0], math.ceil(math.log(delta / len(totals)) / math.log1p(-epsilon)) + 1
+    while 1 < high - low < LARGEST_BUDGET:
+        middle = (low + high) // 2
+        later = [middle, *(total for total in totals if total > middle)]
+        passes = look_cuts(later, epsilon=epsilon, delta=delta)[0] >= 0
+        low, high = (low, middle) if passes else (middle, high)
+    what, remedy = f"the budget is {totals[0]:,} rows", "Raise the budget"
+    if len(totals) > 1:
+        what, remedy = f"the first look is after {totals[0]:,} rows", "Raise the first look"
+        remedy += " and the budget" if high > totals[-1] else ""
+    raise InputError(
+        f"{what}, too few to certify anything at epsilon={epsilon:g} and delta={delta:g}, even if no label is "
+        f"missed. {remedy} to at least {high:,}, or raise epsilon or delta."
+    )
+
+
+def _check_count(value: Any, name: str) -> int:
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)) or value < 1:
+        raise InputError(f"{name} must be a whole number of rows above 0, got {value!r}.")
+    return int(value)
+
+
+class RowDraw:
+    """Rows drawn in random order, without replacement, in one pass over scores; and which scores these were.
+
+    Every row gets a random number; the rows with the smallest ones are drawn, in the order of these numbers. So
+    all orders of all choices are equally likely, and the same seed draws the same rows however they are cut into
+    blocks. Two equal numbers among the smallest are as unlikely as a hash collision.
+
+    >>> scores = np.array([[0.25, 0.75], [1.0, 0.0], [0.5, 0.5]])
+    >>> whole, parts = RowDraw(2, seed=1, n_classes=2), RowDraw(2, seed=1, n_classes=2)
+    >>> whole.add(scores)
+    >>> for block in (scores[:1, ::-1], scores[1:, ::-1].astype(np.float32)):
+    ...     parts.add(block)
+    >>> whole.rows.tolist() == parts.rows.tolist(), whole.sha256 == parts.sha256
+    (True, True)
+    """
+
+    def __init__(self, budget: int, seed: int, n_classes: int) -> None:
+        self.budget, self.seed, self._coins = budget, seed, coins("label sheet", seed)
+        self._keys = np.empty(0, np.uint64)
+        self._columns = [hashlib.sha256() for _ in range(n_classes)]
+        self.rows: IntArray = np.empty(0, np.int64)
+        self.n_rows = self.n_usable = 0
+
+    def add(self, scores: Matrix, usable: BoolArray | None = None) -> None:
+        """The next rows: the scores of those that are ``usable`` (None: all). Others are counted, never drawn."""
+        n_rows = len(scores) if usable is None else len(usable)
+        keys = self._coins.integers(0, 2**64, n_rows, np.uint64)
+        places = np.arange(n_rows) if usable is None else np.flatnonzero(usable)
+        first, self.n_rows, self.n_usable = self.n_rows, self.n_rows + n_rows, self.n_usable + len(places)
+        if len(self._keys) == self.budget:  # soon few rows are below all that were drawn
+            places = places[keys[places] < self._keys[-1]]
+        keys, rows = np.append(self._keys, keys[places]), np.append(self.rows, first + places)
+        order = np.argsort(keys, kind="stable")[: self.budget]
+        self._keys, self.rows = keys[order], rows[order]
+        for digest, column in zip(self._columns, scores.T, strict=True):
+            digest.update((column.astype("<f8") + 0.0).data)  # -0.0 and 0.0 are one number
+
+    @property
+    def sha256(self) -> str:
+        """Fingerprint of the usable rows so far, in their order, however they are stored.
+
+        Every column has a hash of its own, of float64 numbers, so that float32 in Parquet and float64 in memory
+        agree; the SHA-256 of the sorted hashes of the columns is the fingerprint. So a table whose columns stand
+        in another order has the same: which column belongs to which class is told by names, and not known before
+        there is a source.
+        """
+        columns = sorted(digest.digest() for digest in self._columns)
+        return hashlib.sha256(b"".join(columns)).hexdigest()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LabelSheet:
+    """Target rows to be labelled, in random order; the labels so far.
+
+    Made by ``label_sheet``, or read from a file with ``load``. The rows, their order, the pilot and the looks are
+    fixed before any label is known.
+
+    Attributes
+    ----------
+    rows : numpy.ndarray of int
+        Row numbers in the target, counted from 0, in the order in which they are labelled.
+    looks : tuple of int
+        After how many labelled rows, counted from the top with the pilot, thresholds may be certified. The last
+        number is that of all rows.
+    n_pilot : int
+        How many of the rows, from the top, are the pilot, by which thresholds are tuned. All others test.
+    epsilon, delta : float
+        The promise that the looks and the pilot were sized for.
+    seed : int
+        Seed of the random order.
+    n_target : int
+        Rows of the target, among them those that were left out as unusable; groups, where one row of each was
+        left to draw from.
+    target_sha256 : str
+        Fingerprint of the target's scores.
+    labels : tuple of str or None
+        The labels in the order of ``rows``: None where nothing is filled in, ``"?"`` where nobody can tell.
+    kept : dict of str to tuple of str
+        Other columns of the sheet, such as an id.
+    name : str
+        What the sheet is called in messages: its file.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pacshift import label_sheet
+    >>> scores = np.random.default_rng(0).dirichlet([1, 1], 1000)
+    >>> sheet = label_sheet(scores, budget=200, looks=(100,), rng=0)
+    >>> sheet.n_pilot, sheet.looks, sheet.last_complete_look
+    (24, (100, 200), None)
+    >>> filled = sheet.with_labels([0] * 110)
+    >>> filled.n_filled, filled.pilot_complete, filled.last_complete_look
+    (110, True, 0)
+    """
+
+    rows: IntArray
+    looks: tuple[int, ...]
+    n_pilot: int
+    epsilon: float
+    delta: float
+    seed: int
+    n_target: int
+    target_sha256: str
+    labels: tuple[str | None, ...]
+    kept: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    name: str = "the label sheet"
+
+    __repr__ = short_repr
+
+    @property
+    def n_filled(self) -> int:
+        """How many rows have a label or ``?``. There is no gap: they are the first ones."""
+        return sum(label is not None for label in self.labels)
+
+    @property
+    def pilot_complete(self) -> bool:
+        """Whether every row of the pilot is filled in."""
+        return self.n_filled >= self.n_pilot
+
+    @property
+    def last_complete_look(self) -> int | None:
+        """Which look, counted from 0, is the last that has all its labels; None before the first."""
+        complete = sum(self.n_filled >= look for look in self.looks)
+        return complete - 1 if complete else None
+
+    @property
+    def test_rows(self) -> tuple[int, ...]:
+        """How many rows test at each look."""
+        return tuple(look - self.n_pilot for look in self.looks)
+
+    def cuts(self, delta: float) -> tuple[int, ...]:
+        """How many test rows may be missed at each look, so that all looks hold together (Lemma 1 of its page).
+
+        Parameters
+        ----------
+        delta : float
+            Allowed probability that any look's thresholds miss more than ``epsilon``.
+
+        Returns
+        -------
+        tuple of int
+            A number for each look; -1 where nothing can be certified.
+        """
+        return look_cuts(self.test_rows, epsilon=self.epsilon, delta=delta)
+
+    def with_labels(self, labels: Iterable[Any]) -> "LabelSheet":
+        """The same sheet with other labels, for labels that are not typed into the file.
+
+        Parameters
+        ----------
+        labels : array or list
+            Labels of the rows in the order of the sheet, from the top; None or NaN for no label, ``"?"`` where
+            nobody can tell. There may be fewer than rows.
+
+        Returns
+        -------
+        LabelSheet
+
+        Raises
+        ------
+        InputError
+            If there are more labels than rows, or a row is skipped.
+        """
+        texts = [text_of(label) for label in labels]
+        if len(texts) > len(self.rows):
+            raise InputError(f"{self.name}: {len(texts):,} labels for {len(self.rows):,} rows.")
+        filled = (*texts, *[None] * (len(self.rows) - len(texts)))
+        require_no_gap(filled, self.name)
+        return replace(self, labels=filled)
+
+    def label_index(self, classes: Sequence[Label]) -> IntArray:
+        """Which class each label is, for the rows that are filled in; -1 where nobody can tell.
+
+        Labels are compared with the names of the classes as text. What spreadsheets make of names is understood
+        too: 1.0 for 1, 1 for 01, TRUE for True, and blanks around them.
+
+        Parameters
+        ----------
+        classes : sequence of labels
+            The class of each score column.
+
+        Returns
+        -------
+        numpy.ndarray of int
+
+        Raises
+        ------
+        InputError
+            If a label is no class, a class is called ``?``, or two classes are alike in a spreadsheet.
+        """
+        places = {**class_places(classes), UNKNOWN: NOT_FOUND}
+        texts = [str(text) for text in self.labels[: self.n_filled]]
+        found = [places.get(text, places.get(_in_spreadsheet(text))) for text in texts]
+        wrong = [place for place, index in enumerate(found) if index is None]
+        if wrong:
+            first = wrong[0]
+            raise InputError(
+                f"{self.name}: {len(wrong)} label(s) are no class, the first is {texts[first]!r} at order "
+                f"{first + 1} (row {self.rows[first]} of the target). The classes are {shorten(tuple(classes))}. "
+                f"Write them so, or {UNKNOWN} where nobody can tell."
+            )
+        return np.array(found, np.int64)
+
+    def require_target(self, draw: RowDraw, numbers: IntArray | None = None, name: str = "the target") -> None:
+        """Refuse another target than the one that the sheet was made for, and rows that its seed does not draw.
+
+        Parameters
+        ----------
+        draw : RowDraw
+            As many rows as the sheet has, drawn with its seed from this target.
+        numbers : numpy.ndarray of int, optional
+            Numbers of the rows in the target, where one of each group was left to draw from.
+        name : str
+            What the target is called in the message.
+
+        Raises
+        ------
+        InputError
+            If the target is another one: labels would be given to rows that they do not belong to. Or if the rows,
+            their order or the pilot are others: then nobody knows whether chance has chosen them.
+        """
+        if (draw.sha256, draw.n_rows) != (self.target_sha256, self.n_target):
+            how = f"it has {draw.n_rows:,} rows"
+            how = "its scores or their order differ" if draw.n_rows == self.n_target else how
+            raise InputError(
+                f"{self.name} was made for another target of {self.n_target:,} rows: {name} is not that one, "
+                f"{how}. The labels would go to the wrong rows. Use the target that the sheet was made from, as "
+                "it was then. Another target needs a sheet of its own."
+            )
+        *looks, budget = self.looks
+        planned = plan_sheet(budget, looks, epsilon=self.epsilon, delta=self.delta)
+        drawn = draw.rows if numbers is None else numbers[draw.rows]
+        if not np.array_equal(drawn, self.rows) or planned.n_pilot != self.n_pilot:
+            raise InputError(
+                f"{self.name}: its rows, their order or its pilot are not those that its seed {self.seed} draws "
+                f"from {name}. Rows that were chosen otherwise are not a random sample. Use the sheet as it was "
+                "made; the same seed, budget and looks draw it again."
+            )
+
+    def save(self, path: PathLike, *, overwrite: bool = False) -> None:
+        """Write the sheet as CSV, to be filled in with a spreadsheet or an editor.
+
+        Parameters
+        ----------
+        path : path-like
+            The file, which appears when it is complete, or not at all.
+        overwrite : bool, default False
+            Whether a file that exists may be replaced. It may hold labels.
+        """
+        sheet_file.write_sheet(self, path, overwrite=overwrite)
+
+    @classmethod
+    def load(cls, path: PathLike) -> "LabelSheet":
+        """Read a sheet, filled in or not, as spreadsheets save it.
+
+        Parameters
+        ----------
+        path : path-like
+            A file that ``save`` or ``pacshift label`` wrote.
+
+        Returns
+        -------
+        LabelSheet
+
+        Raises
+        ------
+        InputError
+            If the file is not a label sheet, if rows, their order or the looks were changed, or if rows were
+            skipped. The message says which.
+        """
+        fields = sheet_file.read_sheet(path)
+        require_no_gap(fields["labels"], str(path))
+        return cls(**fields, name=str(path))
+
+
+def require_no_gap(labels: Sequence[str | None], name: str) -> None:
+    """Refuse labels below a row without one: skipping rows would choose which rows are tested."""
+    if None not in labels:
+        return
+    empty = labels.index(None) + 1
+    below = [order for order, label in enumerate(labels, start=1) if label is not None and order > empty]
+    if below:
+        raise InputError(
+            f"{name}: rows were skipped. Order {empty} has no label, but {len(below):,} row(s) below it have one, "
+            f"the first is order {below[0]}. Rows must be labelled from the top without gaps, or they are not a "
+            f"random sample. Label order {empty} too, or write {UNKNOWN} where nobody can tell."
+        )
+
+
+def label_sheet(
+    target: ScoresLike | Rows,
+    *,
+    budget: int,
+    looks: Sequence[int] = (),
+    epsilon: float = EPSILON,
+    delta: float = DELTA,
+    rng: RngLike = None,
+    keep: Mapping[str, Any] | Frame | Sequence[str] | None = None,
+    classes: Sequence[Label] | None = None,
+    groups: LabelsLike | None = None,
+    softmax: bool = False,
+) -> LabelSheet:
+    """Draw rows of a target to be labelled, in random order.
+
+    Fill in the labels from the top, without skipping a row. After every complete look thresholds can be certified
+    by these labels alone, whatever the shift is. All looks hold together, so you may stop at any of them.
+
+    ``delta`` pays for one sheet: a second one for the same target, or a larger one with the same seed, spends it
+    again. So let the budget be the most that you may want to label.
+
+    Parameters
+    ----------
+    target : array or frame of shape (n, K), or rows
+        Scores of the target, as for ``calibrate``; or a table of any size by ``pacshift.read``, read once.
+    budget : int
+        How many rows to label at most.
+    looks : sequence of int, optional
+        After how many labelled rows you want to look before the budget is used up, increasing, such as (100, 200).
+        The pilot counts among them. Looks cost little, but cannot be added later.
+    epsilon : float, default 0.1
+        The largest share of the target whose true label the sets may miss.
+    delta : float, default 0.05
+        The largest probability that they miss more.
+    rng : int, numpy.random.Generator or None, optional
+        Seed of the random order. None takes one from the operating system: with a fixed seed, the rows that are
+        drawn from a sorted file would not be random. The sheet remembers the seed.
+    keep : dict of columns, frame, or names of columns, optional
+        Columns to copy into the sheet, such as an id or a text, with one entry per row of the target; of a table
+        their names.
+    classes : sequence of labels, optional
+        The class of each score column, as for ``calibrate``: if the target is a frame, these columns are its
+        scores.
+    groups : array or series of length n, optional
+        The group of each row, such as the patient: at most one row of each group is drawn, the one that
+        ``calibrate`` counts with the same ``target_groups``.
+    softmax : bool, default False
+        Whether the scores are logits, in which a class may be ruled out with -inf.
+
+    Returns
+    -------
+    LabelSheet
+        ``sheet.save("to_label.csv")`` writes it for a spreadsheet; ``LabelSheet.load`` reads it again.
+
+    Raises
+    ------
+    InputError
+        If the target has fewer rows than the budget, looks do not increase, or the first one is too early to
+        certify anything. The message says the least number of rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> scores = np.random.default_rng(0).dirichlet([1, 1], 1000)
+    >>> sheet = label_sheet(scores, budget=400, looks=(100, 200), rng=7)
+    >>> sheet.looks, sheet.n_pilot, sheet.cuts(0.05)
+    ((100, 200, 400), 24, (2, 9, 26))
+    """
+    plan = plan_sheet(budget, looks, epsilon=epsilon, delta=delta)
+    seed = secrets.randbits(63) if rng is None else check_seed(rng)
+    if seed >= 2**64:
+        raise InputError(f"rng must be a seed below 2**64, which is written into the sheet, got {seed}.")
+    if isinstance(target, Rows):
+        if groups is not None or classes is not None or softmax:
+            raise InputError("groups, classes and softmax belong to the rows: say them to pacshift.read.")
+        if keep is not None and (isinstance(keep, str) or not isinstance(keep, Sequence)):
+            raise InputError("keep must be a list of columns of the table, such as ['id'].")
+        return _drawn(target, plan, seed, tuple(keep or ()))
+    matrix = check_scores(target, name="target", classes=classes)
+    if check_flag(softmax, "softmax"):
+        to_probabilities(matrix, name="target")  # or says what is wrong with the logits
+    elif not is_finite(matrix.values):
+        raise not_finite_error(matrix, "target")
+    rows = memory(matrix, name="target", role="target", softmax=softmax, groups=groups)
+    sheet = _drawn(rows, plan, seed)
+    if keep is None:
+        return sheet
+    names = list(keep) if isinstance(keep, Mapping) else column_names(keep)
+    if names is None:
+        raise InputError(
+            f"keep must be a frame or a dict of columns, such as {{'id': ids}}, got {type(keep).__name__}."
+        )
+    texts = [str(name) for name in names]
+    taken = {text for text in texts if text.strip() in ("", *sheet_file.COLUMNS) or texts.count(text) > 1}
+    if taken:
+        raise InputError(
+            f"cannot keep {shorten(sorted(taken))}: columns of a label sheet need different names, and other "
+            f"names than {shorten(sheet_file.COLUMNS)}. Rename them."
+        )
+    require_same_index(matrix.index, keep, "target", what="columns to keep")
+    columns: Any = keep
+    kept = {}
+    for name in names:
+        column = as_array(columns[name], "keep", f"column {name!r}")
+        if column.ndim != 1 or len(column) != len(matrix):
+            raise InputError(
+                f"keep: column {name!r} has shape {column.shape}, but the target has {len(matrix):,} rows. Give "
+                "one entry per row."
+            )
+        kept[str(name)] = tuple(map(cell_text, np.asarray(column, object)[sheet.rows]))
+    return replace(sheet, kept=kept)
+
+
+def _drawn(rows: Rows, plan: SheetPlan, seed: int, keep: Sequence[str] = ()) -> LabelSheet:
+    """The verb: draw rows in one pass, and copy the columns to ``keep`` of those that were drawn."""
+    class_places(rows.classes)  # refuses names that would not come back
+    require_columns(keep, rows.column_names, taken=sheet_file.COLUMNS)
+    draw, kept = RowDraw(plan.looks[-1], seed, len(rows.classes)), dict[int, list[str]]()
+
+    def read(batch: Batch) -> Batch:
+        _ = batch.given  # on all cores; what follows is one batch after the other
+        return batch
+
+    for batch in rows.fold(read, "drawing rows", keep=keep, every=True):
+        first = draw.n_rows
+        draw.add(batch.given, batch.kept)
+        for row in (row for row in draw.rows.tolist() if row >= first):
+            kept[row] = [cell_text(cell) for cell in batch.cells(row - first, keep)]
+        kept = {row: kept[row] for row in draw.rows.tolist()}
+    if draw.n_usable < draw.budget:
+        raise InputError(
+            f"budget must not exceed the target: {draw.budget:,} rows to label, but the target has "
+            f"{draw.n_usable:,} usable rows. Lower the budget, or take a larger target."
+        )
+    return LabelSheet(
+        # By their numbers in the target, where one of each group was left to draw from.
+        rows=draw.rows if rows.numbers is None else rows.numbers[draw.rows],
+        looks=plan.looks,
+        n_pilot=plan.n_pilot,
+        epsilon=plan.epsilon,
+        delta=plan.delta,
+        seed=seed,
+        n_target=draw.n_rows,
+        target_sha256=draw.sha256,
+        labels=(None,) * len(draw.rows),
+        kept={name: tuple(cells[place] for cells in kept.values()) for place, name in enumerate(keep)},
+    )
+
+
+def cell_text(value: Any) -> str:
+    """A value as it stands in a cell; nothing for what is missing."""
+    return "" if is_null(value) else str(text_of(value) or value)
+
+
+def class_places(classes: Sequence[Label]) -> Mapping[str, int]:
+    """Position of each class by its name and by what a spreadsheet may make of it.
+
+    A label would silently become another one where two names are alike in a spreadsheet, so these are refused.
+    """
+    names, places = [str(text_of(name)) for name in classes], dict[str, int]()
+    for place, name in enumerate(names):
+        form = _in_spreadsheet(name)
+        if form in ("", UNKNOWN):
+            meaning = "that nobody can tell" if form else "that the row has no label yet"
+            raise InputError(
+                f"a class is called {name!r}, which in a label sheet means {meaning}. Rename the class."
+            )
+        if form in places:
+            raise InputError(
+                f"the classes {names[places[form]]!r} and {name!r} cannot be told apart in a label sheet: "
+                "spreadsheets drop blanks and zeros, and write TRUE for True. Rename one of them."
+            )
+        places[form] = place
+    return places_by_text(classes) | places
+
+
+def _in_spreadsheet(text: str) -> str:
+    """A name as it comes back from a spreadsheet: without blanks, 1 for 01 or 1.0, True for TRUE."""
+    bare = text.strip()
+    whole = re.fullmatch(r"([+-]?[0-9]+)(\.0*)?", bare)
+    if whole:
+        return str(int(whole.group(1)))
+    return bare.capitalize() if bare.upper() in ("TRUE", "FALSE") else bare

@@ -1,0 +1,199 @@
+"""The sheet as CSV: a first line that says how it was made, then one line per row, checked when it comes back.
+
+Spreadsheets may change the delimiter, quotes, line ends and how numbers are written, and fill up lines with empty
+cells. None of that matters here. What was drawn and planned must not change.
+"""
+
+import csv
+import hashlib
+import io
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pacshift.errors import InputError
+from pacshift.files.reading import read_document
+from pacshift.files.writing import PathLike, atomic_write, escape_cell, unescape_cell
+from pacshift.scores.names import shorten
+
+if TYPE_CHECKING:
+    from pacshift.certification.label_sheet import LabelSheet
+
+MAGIC = "# pacshift label sheet"
+VERSION = 1
+COLUMNS = ("order", "row", "part", "look", "label")
+FIELDS = ("version", "seed", "epsilon", "delta", "looks", "pilot", "rows", "target", "checksum")
+"""What the first line says, as ``name=value``, separated by blanks. It has neither commas nor quotes, so that it
+is one cell whatever the delimiter is."""
+
+_REMEDY = "Take the sheet as it was made, and fill in the column label only."
+_WHOLE = re.compile(r"(-?[0-9]{1,18})(?:[.,]0*)?")
+
+
+def write_sheet(sheet: "LabelSheet", path: PathLike, *, overwrite: bool) -> None:
+    """Write the file whole or not at all. It begins with a byte order mark, by which Excel knows UTF-8."""
+    require_csv(path)
+    rates = f"epsilon={sheet.epsilon!r} delta={sheet.delta!r}"
+    planned = f"looks={'/'.join(map(str, sheet.looks))} pilot={sheet.n_pilot}"
+    target = f"rows={sheet.n_target} target={sheet.target_sha256}"
+    said = f"{MAGIC} version={VERSION} seed={sheet.seed} {rates} {planned} {target}"
+    said += f" checksum={_checksum(said, sheet.rows.tolist())}"
+    names = [*COLUMNS, *map(escape_cell, sheet.kept)]
+    with (
+        atomic_write(path, overwrite=overwrite) as draft,
+        draft.open("w", newline="", encoding="utf-8-sig") as opened,
+    ):
+        writer = csv.writer(opened, lineterminator="\n")
+        writer.writerow([said, *[""] * (len(names) - 1)])  # as many cells as below: pandas wants it
+        writer.writerow(names)
+        lines = zip(sheet.rows.tolist(), _parts(sheet.n_pilot, sheet.looks), sheet.labels, strict=True)
+        for place, (row, (part, look), label) in enumerate(lines):
+            kept = (escape_cell(column[place]) for column in sheet.kept.values())
+            writer.writerow([place + 1, row, part, look, escape_cell(label or ""), *kept])
+
+
+def require_csv(path: PathLike) -> None:
+    """Refuse a name by which no program would know what the file is."""
+    if Path(path).suffix.lower() != ".csv":
+        raise InputError(f"cannot write {path}: a label sheet is a CSV file, so its name must end in .csv.")
+
+
+def _parts(n_pilot: int, looks: Sequence[int]) -> Iterator[tuple[str, int]]:
+    """Part of every row, and the number of the look that is the first to need it."""
+    look = 0
+    for place in range(looks[-1]):
+        look += place >= looks[look]
+        yield "pilot" if place < n_pilot else "test", look + 1
+
+
+def _checksum(said: str, rows: Sequence[int]) -> str:
+    """Of the first line and the rows. Order, part and look of a row follow from these."""
+    return hashlib.sha256(f"{said}\n{rows}".encode()).hexdigest()[:16]
+
+
+def read_sheet(path: PathLike) -> dict[str, Any]:
+    """The fields of the sheet in a file, or an InputError that says what is wrong with it."""
+    said, columns = _columns(path)
+    header = _read_first_line(said, path)
+    looks, n_pilot = tuple(map(int, header["looks"].split("/"))), int(header["pilot"])
+    numbers = dict[str, list[int]]()
+    for name in ("order", "row", "look"):
+        found = [_WHOLE.fullmatch(cell.strip()) for cell in columns[name]]
+        if None in found:
+            place = found.index(None)
+            raise InputError(
+                f"{path}: column {name} must hold whole numbers, but entry {place + 1} is "
+                f"{columns[name][place][:40]!r}. {_REMEDY}"
+            )
+        numbers[name] = [int(one[1]) for one in found if one is not None]
+    _require_order(numbers["order"], looks[-1], path)
+    parts = zip((cell.strip() for cell in columns["part"]), numbers["look"], strict=True)
+    for place, (one, planned) in enumerate(zip(parts, _parts(n_pilot, looks), strict=True)):
+        if one != planned:
+            raise InputError(
+                f"{path}: order {place + 1} is in part {one[0][:40]!r} and look {one[1]}, but the first line says "
+                f"part {planned[0]!r} and look {planned[1]}. Looks cannot be added or moved once the sheet is "
+                f"made, because all looks share delta. {_REMEDY}"
+            )
+    if _checksum(said.rpartition(" checksum=")[0], numbers["row"]) != header["checksum"]:
+        raise InputError(
+            f"{path}: the first line or the column row was changed; rows must stay as they were drawn. {_REMEDY}"
+        )
+    kept = {name: cells for name, cells in columns.items() if name and name not in COLUMNS}
+    return {
+        "rows": np.array(numbers["row"], np.int64),
+        "looks": looks,
+        "n_pilot": n_pilot,
+        "epsilon": float(header["epsilon"]),
+        "delta": float(header["delta"]),
+        "seed": int(header["seed"]),
+        "n_target": int(header["rows"]),
+        "target_sha256": header["target"],
+        "labels": tuple(unescape_cell(cell.strip()) or None for cell in columns["label"]),
+        "kept": {unescape_cell(name): tuple(map(unescape_cell, cells)) for name, cells in kept.items()},
+    }
+
+
+def _columns(path: PathLike) -> tuple[str, dict[str, list[str]]]:
+    """The first line, and the cells of every column by its name."""
+    try:
+        text = read_document(path).decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise InputError(
+            f"cannot read {path}: it is not in UTF-8. Save it again as CSV in UTF-8 (Excel: CSV UTF-8)."
+        ) from None
+    if MAGIC not in text[:1000]:
+        raise InputError(
+            f"{path} is not a label sheet: its first line does not begin with {MAGIC!r}. Make one with "
+            "`pacshift label` or pacshift.label_sheet. If a program took the first line away, copy it back from "
+            "the sheet as it was made."
+        )
+    for delimiter in ",;\t":
+        try:
+            # Windows and old Mac line ends are ends of lines too.
+            lines = [line for line in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if any(line)]
+        except csv.Error as error:
+            raise InputError(f"cannot read {path}: {error}. Save it as CSV in UTF-8.") from None
+        names = [name.strip() for name in lines[1]] if len(lines) > 1 else []
+        if all(names.count(name) == 1 for name in COLUMNS):
+            said = next(cell for cell in lines[0] if cell).strip()
+            padded = [[*line, *[""] * (len(names) - len(line))] for line in lines[2:]]
+            return said, {name: [line[place] for line in padded] for place, name in enumerate(names)}
+    raise InputError(
+        f"{path}: its second line must name the columns {shorten(COLUMNS)}, each once, separated by commas, "
+        f"semicolons or tabs. {_REMEDY}"
+    )
+
+
+def _read_first_line(said: str, path: PathLike) -> dict[str, str]:
+    """What the line says, or an InputError if it was changed."""
+    header = dict(word.partition("=")[::2] for word in said.removeprefix(MAGIC).split())
+    if header.get("version", "").isdigit() and header["version"] != str(VERSION):
+        raise InputError(
+            f"{path}: label sheet version {header['version'][:9]}, this pacshift reads {VERSION}. Update pacshift."
+        )
+    try:
+        if not said.startswith(MAGIC) or tuple(header) != FIELDS:
+            raise ValueError(f"it must say {', '.join(FIELDS)}")
+        looks = header["looks"].split("/")
+        for text in (*looks, header["pilot"], header["rows"], header["seed"]):
+            if not re.fullmatch(r"[0-9]{1,99}", text):
+                raise ValueError(f"{text[:40]!r} where a number belongs")
+        if not all(0 < float(header[name]) < 1 for name in ("epsilon", "delta")):
+            raise ValueError("epsilon and delta must lie between 0 and 1")
+        rows = [int(text) for text in (header["pilot"], *looks)]
+        if rows != sorted(set(rows)) or rows[-1] > int(header["rows"]):
+            raise ValueError("looks, pilot and rows do not go together")
+        if not re.fullmatch(r"[0-9a-f]{64}", header["target"]):
+            raise ValueError("target is no SHA-256")
+    except ValueError as error:
+        raise InputError(
+            f"{path}: its first line was changed ({error}). Copy it back from the sheet as it was made."
+        ) from None
+    return header
+
+
+def _require_order(found: Sequence[int], budget: int, path: PathLike) -> None:
+    """Order must be 1, 2, ..., as many as the budget."""
+    seen = Counter(found)
+    twice = sorted(number for number, times in seen.items() if times > 1)
+    added = sorted(number for number in seen if not 1 <= number <= budget)
+    if twice:
+        raise InputError(f"{path}: order {shorten(twice)} occurs more than once. {_REMEDY}")
+    if added:
+        raise InputError(f"{path}: order {shorten(added)} is not of this sheet: rows were added. {_REMEDY}")
+    if len(seen) < budget:
+        first = next(number for number in range(1, budget + 1) if number not in seen)
+        raise InputError(
+            f"{path}: {budget - len(seen):,} of {budget:,} rows are missing, the first is order {first}. {_REMEDY}"
+        )
+    place = next((place for place, number in enumerate(found, start=1) if number != place), None)
+    if place is not None:
+        raise InputError(
+            f"{path}: the order of the rows was changed: order {found[place - 1]} stands where {place} belongs. "
+            "Sort the sheet by column order."
+        )

@@ -1,0 +1,240 @@
+"""The files of a table: none of them may be counted twice."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import pacshift
+from commands import bad, good, make_tables
+from pacshift import Certificate, tally_table, write_sets
+from pacshift.errors import InputError
+from pacshift.rows.arrow.files import list_files
+from pacshift.tally.once import repeated_files
+from score_tables import LABELS, NAMES, SCORES, labelled, save, unlike_its_columns
+
+
+def part(rows: slice) -> Any:
+    """Some rows of the table of all tests."""
+    return labelled().slice(rows.start, rows.stop - rows.start)
+
+
+@pytest.fixture(params=[".parquet", ".feather", ".csv"])
+def folder(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+    """A folder with the two halves of a table."""
+    made = tmp_path / "table"
+    (made / "later").mkdir(parents=True)
+    save(part(slice(0, 150)), made / f"a{request.param}")
+    save(part(slice(150, 300)), made / "later" / f"b{request.param}")
+    return made
+
+
+def first_of(folder: Path) -> Path:
+    (first,) = folder.glob("a.*")
+    return first
+
+
+COPIES = {
+    "a copy": shutil.copy,
+    "a symbolic link": lambda first, second: second.symlink_to(first),
+    "a hard link": lambda first, second: second.hardlink_to(first),
+}
+
+
+@pytest.mark.parametrize("copy", COPIES.values(), ids=COPIES.keys())
+def test_a_copy_in_the_folder_is_refused_and_both_are_named(folder: Path, copy: Any) -> None:
+    assert tally_table(folder, label="label").n_source == 300
+    first = first_of(folder)
+    second = folder / "later" / f"copy of {first.name}"
+    copy(first, second)
+    with pytest.raises(InputError, match="counted twice") as caught:
+        tally_table(folder, label="label")
+    assert str(first) in str(caught.value)
+    assert str(second) in str(caught.value)
+
+
+def test_a_file_is_named_once_in_whatever_spelling(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = first_of(folder)
+    monkeypatch.chdir(folder)
+    for again in (first, first.name, folder / "later" / ".." / first.name):
+        with pytest.raises(
+            InputError, match=r"(is given twice|are the same file): its rows would be counted twice"
+        ):
+            tally_table([first, again], label="label")
+    for paths in ([folder, first], [first, folder], [folder, folder / "later"], [folder, folder]):
+        with pytest.raises(InputError, match="is given twice"):
+            tally_table(paths, label="label")
+
+
+def test_all_who_read_tables_refuse(folder: Path, tmp_path: Path) -> None:
+    first, certificate = first_of(folder), unlike_its_columns()
+    shutil.copy(first, folder / f"c{first.suffix}")
+    for read in (
+        lambda: pacshift.read(folder, label="label", like=certificate),
+        lambda: write_sets(certificate, folder, tmp_path / "sets.parquet"),
+    ):
+        with pytest.raises(InputError, match="have the same content"):
+            read()
+
+
+def test_archives(tmp_path: Path) -> None:
+    names = np.array(NAMES)
+    for name in ("a", "b"):
+        np.savez(tmp_path / f"{name}.npz", probs=SCORES, labels=LABELS, class_names=names)
+    with pytest.raises(InputError, match="have the same content"):
+        tally_table(tmp_path, label="labels")
+
+
+def test_files_without_rows_are_alike_and_allowed(folder: Path) -> None:
+    kind = first_of(folder).suffix
+    for name in ("empty", "also empty"):
+        save(part(slice(0, 0)), folder / f"{name}{kind}")
+    assert tally_table(folder, label="label").n_source == 300
+
+
+def test_only_files_of_one_size_that_begin_alike_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Looking for copies costs nothing in a folder of a thousand different files."""
+    contents = {"short": b"a", "head": b"b" * 100_000, "tail": b"c" * 100_000, "end": b"c" * 99_999 + b"d"}
+    files = [tmp_path / name for name in contents]
+    for file in files:
+        file.write_bytes(contents[file.name])
+    read: list[str] = []
+
+    def digest(path: Path, *, head: int | None = None) -> bytes:
+        read.extend([path.name] if head is None else [])
+        return path.read_bytes()[:head]
+
+    monkeypatch.setattr("pacshift.tally.once.file_sha256", digest)
+    assert repeated_files(files) == []
+    assert read == ["tail", "end"]
+    assert repeated_files([*files, files[0]]) == [[files[0], files[0]]]
+    assert read == ["tail", "end"]  # one file under two names need not be read
+    shutil.copy(files[2], tmp_path / "again")
+    assert repeated_files([*files, tmp_path / "again"]) == [[files[2], tmp_path / "again"]]
+
+
+def test_a_pipe_is_not_read(tmp_path: Path) -> None:
+    pipes = [tmp_path / "a.csv", tmp_path / "b.csv"]
+    for pipe in pipes:
+        os.mkfifo(pipe)
+    assert list_files(pipes) == pipes  # and not waited for; the reader says what is wrong
+
+
+def test_the_same_rows_written_otherwise_are_other_files(tmp_path: Path) -> None:
+    """What the page of file formats says is not noticed."""
+    pa.parquet.write_table(labelled(), tmp_path / "a.parquet")
+    pa.parquet.write_table(labelled(), tmp_path / "b.parquet", compression="gzip")
+    assert tally_table(tmp_path, label="label").n_source == 600
+
+
+def test_commands(tmp_path: Path) -> None:
+    data = make_tables(tmp_path)
+    copy = tmp_path / "copy.parquet"
+    assert "is given twice" in bad("check", data.certificate, *[data.labelled] * 3)
+    twice = tmp_path / "twice"
+    twice.mkdir()
+    for original in (data.source, data.target):
+        for name in ("a.parquet", "b.parquet"):
+            shutil.copy(original, twice / name)
+        pair = (twice, data.target) if original == data.source else (data.source, twice / "?.parquet")
+        for command in ("calibrate", "compare", "prevalence"):
+            said = bad(command, *pair)
+            assert f"{twice / 'a.parquet'} and {twice / 'b.parquet'} have the same content" in said
+    assert "is given twice" in bad("tally", data.source, data.source, "-l", "label", "-o", tmp_path / "x.tally")
+    shutil.copy(data.labelled, copy)
+    assert "have the same content" in bad("check", data.certificate, data.labelled, copy)
+    both = tmp_path / "both"
+    both.mkdir()
+    for name in ("a.parquet", "b.parquet"):
+        shutil.copy(data.source, both / name)
+    assert "have the same content" in bad("plan", both, "--target-mix", "crow=1", "--n-source", 9, "--n-target", 9)
+    assert "have the same content" in bad("monitor", data.source, both)
+    good("prevalence", data.source, data.target)
+    # One file in two roles is not counted twice.
+    good("calibrate", data.source, data.source, "-o", tmp_path / "c.json")
+
+
+def test_counting_parquet_files_loads_no_pandas(tmp_path: Path) -> None:
+    """Arrow's own conversions would: 0.4 s and 50 MB of every command."""
+    path = tmp_path / "table.parquet"
+    pq.write_table(pa.table({"p_a": [0.9, 0.2], "p_b": [0.1, 0.8], "label": ["a", "b"]}), path)
+    code = f"from pacshift import tally_table; tally_table({str(path)!r}, label='label'); import sys"
+    program = f"{code}; print('pandas' in sys.modules)"
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "False"
+
+
+LOGGED = {
+    "Delta": "_delta_log/00000000000000000000.json",
+    "Hudi": ".hoodie/hoodie.properties",
+    "Iceberg": "metadata/v2.metadata.json",
+    "Paimon": "manifest/manifest-list-4ccc-0",
+    "a Spark stream": "_spark_metadata/0",
+    "several jobs": "_committed_12",
+}
+
+
+@pytest.mark.parametrize(("what", "log"), LOGGED.items(), ids=LOGGED.keys())
+def test_folders_with_a_log_of_the_files_that_count_are_refused(folder: Path, what: str, log: str) -> None:
+    """Compaction leaves the old files beside the new ones: every row would be counted twice."""
+    (folder / log).parent.mkdir(exist_ok=True)
+    (folder / log).write_text('{"added": [], "removed": ["part-0.parquet"]}')
+    outside = folder.parent / "link"
+    outside.symlink_to(folder / "later")
+    (folder.parent / "links").mkdir()
+    linked = folder.parent / "links" / first_of(folder).name
+    linked.symlink_to(first_of(folder))
+    for named in (folder, folder / "later", first_of(folder), folder.parent, outside, linked.parent):
+        with pytest.raises(InputError, match=rf"{what}.* says which of its files and rows still count"):
+            list_files(named)
+
+
+def test_folders_of_backups_are_no_log(folder: Path) -> None:
+    for harmless in ("snapshot/snapshot-1", "metadata/readme.json", "manifest/list.txt", "_SUCCESS"):
+        (folder / harmless).parent.mkdir(exist_ok=True)
+        (folder / harmless).touch()
+    assert len(list_files(folder)) == 2
+
+
+@pytest.mark.parametrize("mark", ["_temporary/0/task", "_started_12"])
+def test_folders_that_a_job_has_not_finished_are_refused(folder: Path, mark: str) -> None:
+    (folder / "_committed_11").write_text('{"added": ["a"], "removed": []}')
+    (folder / "_started_11").touch()
+    assert len(list_files(folder)) == 2
+    (folder / mark).parent.mkdir(parents=True, exist_ok=True)
+    (folder / mark).touch()
+    with pytest.raises(InputError, match="a job is still writing its files, or broke off"):
+        list_files(folder / "later")
+
+
+@pytest.mark.parametrize("name", ["https://host/a.csv", "s3://bucket/a.parquet", "-"])
+def test_urls_and_standard_input_are_not_read(name: str) -> None:
+    with pytest.raises(InputError, match=r"URLs and standard input are not read. Save the table as a file first"):
+        list_files(name)
+
+
+def test_no_table_is_written_into_a_folder_that_is_read(tmp_path: Path) -> None:
+    """The next run would read it as a part of the table."""
+    data, read = make_tables(tmp_path), tmp_path / "read"
+    (read / "more").mkdir(parents=True)
+    shutil.copy(data.target, read)
+    certificate = tmp_path / "c.json"
+    good("calibrate", data.source, read, "-o", certificate)
+    (tmp_path / "link").symlink_to(read / "more")
+    inside = "which is read as a table, and would be a part of it next time. Choose another folder"
+    for out in (read / "sets.parquet", read / "more" / "sets.csv", tmp_path / "link" / "sets.feather"):
+        assert inside in bad("predict", certificate, read, "-o", out)
+        with pytest.raises(InputError, match=inside):
+            write_sets(Certificate.load(certificate), read, out)
+    assert inside in bad("label", read, "--budget", 50, "-o", read / "sheet.csv")
+    assert inside in bad("monitor", data.source, read, "--table", read / "history.csv", "-o", tmp_path / "h.html")
+    for out in (read / "sets.jsonl", read / "_sets.parquet", tmp_path / "sets.parquet"):  # not read as tables
+        good("predict", certificate, read, "-o", out)
+    assert len(list_files(read)) == 1

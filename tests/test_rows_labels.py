@@ -1,0 +1,100 @@
+"""Labels of a table are names, whatever type they are stored in, and stay what stands in the file."""
+
+from collections.abc import Callable
+from datetime import datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from pacshift import Certificate, InputError, Tally, tally_table, write_sets
+from score_tables import LABELS, SCORES, save, table, unlike_its_columns
+
+
+@pytest.fixture
+def certificate() -> Certificate:
+    return unlike_its_columns()
+
+
+@pytest.mark.parametrize(
+    "names", [("NA", "null", "nan"), ("N/A", "true", "1e3"), ("01", "02", "1.0"), ("None", "", "#N/A")]
+)
+def test_labels_of_a_csv_are_the_text_that_stands_there(names: tuple[str, ...], tmp_path: Path) -> None:
+    header = ",".join(f"p_{name}" for name in names)
+    rows = [",".join([*map(str, row), names[label]]) for row, label in zip(SCORES, LABELS, strict=True)]
+    path = tmp_path / "a.csv"
+    path.write_text("\n".join([f"{header},label", *rows]) + "\n")
+    if "" in names:
+        with pytest.raises(InputError, match=rf"{(LABELS == 1).sum()} row\(s\) cannot be used .*with no label"):
+            tally_table(path, label="label")
+        return
+    assert tally_table(path, label="label") == Tally.from_scores(
+        SCORES, np.array(names)[LABELS], classes=names, grid=True
+    )
+    assert [one.left_out for one in tally_table(path, label="label", drop_invalid=True).inputs] == [0]
+
+
+def test_padded_numbers_are_not_numbers(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("p_0,p_1,label\n0.9,0.1,0\n0.2,0.8,01\n")
+    with pytest.raises(InputError, match=r"1 label\(s\) have no .* the first is '01'.*'01' and '1.0' are not 1"):
+        tally_table(path, label="label")
+    path.write_text("p_0,p_1,label\n0.9,0.1,0\n0.2,0.8,1\n")
+    assert tally_table(path, label="label").classes == (0, 1)
+
+
+def test_kept_columns_keep_their_zeros(certificate: Certificate, tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("p_cat,p_dog,p_eel,id,n\n0.9,0.1,0.0,007,1\n0.2,0.8,0.0,010,\n")
+    write_sets(certificate, path, tmp_path / "sets.parquet", keep=["id", "n"])
+    assert pq.read_table(tmp_path / "sets.parquet").select(["id", "n"]).to_pylist() == [
+        {"id": "007", "n": 1},
+        {"id": "010", "n": None},
+    ]
+
+
+def run_ends(values: Any) -> Any:
+    kept = pa.array(list(values))
+    kind = pa.run_end_encoded(pa.int32(), kept.type)  # pyarrow 16 wants plain numbers, and so the type
+    return pa.RunEndEncodedArray.from_arrays(list(range(1, len(kept) + 1)), kept.to_pylist(), kind)
+
+
+FINE_LABELS: dict[str, Callable[[], Any]] = {
+    "run-end": lambda: run_ends(LABELS),
+    "decimal": lambda: pa.array([Decimal(int(label)) for label in LABELS]),
+    "large text": lambda: pa.array(LABELS.astype(str).tolist(), pa.large_string()),
+    "dictionary": lambda: pa.array(LABELS.astype(str)).dictionary_encode(),
+    "float": lambda: pa.array(LABELS.astype(np.float32)),
+    "unsigned": lambda: pa.array(LABELS.astype(np.uint8)),
+}
+
+
+@pytest.mark.parametrize("kind", FINE_LABELS)
+def test_labels_of_many_types(kind: str, tmp_path: Path) -> None:
+    path = save(table(names=range(3), label=FINE_LABELS[kind]()), tmp_path / "a.feather")
+    assert tally_table(path, label="label") == Tally.from_scores(SCORES, LABELS, grid=True)
+
+
+BAD_LABELS: dict[str, Callable[[], Any]] = {
+    "list": lambda: pa.array([[int(label)] for label in LABELS]),
+    "struct": lambda: pa.array([{"a": int(label)} for label in LABELS]),
+    "map": lambda: pa.array([[("a", int(label))] for label in LABELS], pa.map_(pa.string(), pa.int64())),
+    "union": lambda: pa.UnionArray.from_sparse(pa.array(np.zeros(300, np.int8)), [pa.array(LABELS)]),
+    "run-end list": lambda: run_ends([[int(label)] for label in LABELS]),
+    "far timestamp": lambda: pa.array(LABELS + 2**62, pa.timestamp("s")),
+    "timestamp": lambda: pa.array([datetime(2024, 1, 1)] * 300),
+    "duration": lambda: pa.array(LABELS, pa.duration("s")),
+    "bytes": lambda: pa.array([b"0"] * 300),
+}
+
+
+@pytest.mark.parametrize("kind", BAD_LABELS)
+@pytest.mark.parametrize("pattern", ["p_*", "*"])
+def test_labels_that_are_no_names(kind: str, pattern: str, tmp_path: Path) -> None:
+    path = save(table(pattern, range(3), label=BAD_LABELS[kind]()), tmp_path / "a.feather")
+    with pytest.raises(InputError, match=r"column 'label' holds .*: labels must be text, numbers or booleans"):
+        tally_table(path, label="label")

@@ -1,0 +1,285 @@
+"""A real Spark with two executor processes gives the counts of memory, bit for bit, whatever befalls it."""
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from pacshift import Certificate, InputError, Tally, calibrate, read, tally_table
+from pacshift.arrays import FloatArray, IntArray
+from pacshift.rows.columns import Columns
+
+pytestmark = [
+    pytest.mark.spark,
+    # Said by PySpark when it meets a pandas newer than itself; nothing here goes through pandas.
+    pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning"),
+]
+N_ROWS, CLASSES = 20_000, ("cat", "dog", "eel", "fox")
+
+
+def make_scores() -> tuple[FloatArray, IntArray]:
+    rng = np.random.default_rng(3)
+    labels = rng.choice(len(CLASSES), N_ROWS, p=[0.7, 0.2, 0.09, 0.01])
+    logits = rng.normal(size=(N_ROWS, len(CLASSES)))
+    logits[np.arange(N_ROWS), labels] += 2
+    return np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True), labels
+
+
+SCORES, LABELS = make_scores()
+NAMES = np.array(CLASSES)[LABELS]
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The scores as a Parquet file: columns, a list column, labels as text and as numbers."""
+    columns: dict[str, Any] = {f"p_{name}": SCORES[:, place] for place, name in enumerate(CLASSES)}
+    columns["listed"] = pa.array(SCORES.tolist(), pa.list_(pa.float64()))
+    columns |= {"label": NAMES, "number": LABELS, "id": np.arange(N_ROWS)}
+    path = tmp_path_factory.mktemp("spark") / "scores.parquet"
+    pq.write_table(pa.table(columns), path)
+    return str(path)
+
+
+@pytest.fixture
+def frame(spark: Any, table: str) -> Any:
+    return spark.read.parquet(table)
+
+
+def in_memory(**options: Any) -> Tally:
+    return Tally.from_scores(SCORES, NAMES, classes=CLASSES, grid=True, **options)
+
+
+def test_logits_are_counted_and_predicted_as_in_memory(spark: Any, tmp_path: Path) -> None:
+    from pacshift.rows.spark import predict_sets
+
+    logits = (np.log(SCORES[:3000]) + 2).astype(np.float32)
+    logits[::50, 0] = -np.inf  # a class that the model rules out
+    columns = {f"p_{name}": logits[:, place] for place, name in enumerate(CLASSES)}
+    path = tmp_path / "logits.parquet"
+    pq.write_table(pa.table(columns | {"label": NAMES[:3000], "id": np.arange(3000)}), path)
+    rows = spark.read.parquet(str(path)).repartition(3)
+    counted = tally_table(rows, label="label", softmax=True)
+    assert counted == Tally.from_scores(logits, NAMES[:3000], classes=CLASSES, grid=True, softmax=True)
+    certificate = calibrate(counted, epsilon=0.2, delta=0.1, method="PS")
+    found = predict_sets(rows, certificate, keep=["id"]).orderBy("id").collect()
+    assert [row.set_size for row in found] == certificate.sets(logits).sum(axis=1).tolist()
+
+
+def test_counts_equal_those_of_memory(frame: Any) -> None:
+    spread = frame.repartition(5)
+    assert tally_table(spread, label="label") == in_memory()
+    assert tally_table(spread, label=None) == Tally.from_target(SCORES, classes=CLASSES)
+    rows = read(frame, label="number", scores="listed")
+    assert rows.tally("margin") == Tally.from_scores(SCORES, LABELS, grid=True, score="margin")
+    assert (rows.last.n_given, rows.last.n_rows) == (N_ROWS, N_ROWS)
+    with pytest.raises(InputError, match="counted there and never read here"):
+        rows.arrays()
+    with pytest.raises(InputError, match="grid=False does not work"):
+        rows.tally(grid=False)
+    made = calibrate(rows, read(frame, like=rows), epsilon=0.1, delta=0.1)
+    assert made.n_target == N_ROWS
+
+
+def test_one_row_of_each_group_is_the_one_of_memory(spark: Any, frame: Any) -> None:
+    from pyspark.sql.functions import col, when
+
+    owners = np.arange(N_ROWS) % 3000
+    owned = frame.withColumn("owner", col("id") % 3000)
+    found = read(owned.repartition(5), label="label", group="owner")
+    assert found.tally() == in_memory(groups=owners)
+    assert (found.last.n_given, found.last.n_rows) == (3000, N_ROWS)
+    assert found.columns is not None
+    assert found.columns.group == "owner"
+    assert tally_table(owned, label=None, group="owner") == Tally.from_target(
+        SCORES, classes=CLASSES, groups=owners
+    )
+    holes = owned.withColumn("owner", when(col("id") >= 100, col("owner")))
+    with pytest.raises(InputError, match=r"100 row\(s\) cannot be used \(100 with no group id\)"):
+        tally_table(holes, label="label", group="owner")
+    dropped = tally_table(holes, label="label", group="owner", drop_invalid=True)
+    columns: dict[str, Any] = {f"p_{name}": SCORES[:, place] for place, name in enumerate(CLASSES)}
+    same = pa.table({**columns, "label": NAMES, "owner": pa.array(owners, mask=np.arange(N_ROWS) < 100)})
+    alone = tally_table(same, label="label", group="owner", drop_invalid=True)
+    (on_cluster,), (here,) = dropped.inputs, alone.inputs
+    assert on_cluster == here  # one machine and the cluster say the same about what is left out
+    assert (here.left_out, here.rows_read) == (100, N_ROWS)
+    assert dropped == Tally.from_scores(SCORES[100:], NAMES[100:], classes=CLASSES, grid=True, groups=owners[100:])
+
+
+def test_bins_equal_those_of_memory(frame: Any) -> None:
+    from pyspark.sql.functions import expr, lit
+
+    expected = Tally.from_target(SCORES, classes=CLASSES)
+    assert expected.bins is not None
+    for spread in (frame.repartition(5), frame.repartition(6, lit(1))):  # of the latter, five have no rows
+        assert tally_table(spread, label=None) == expected
+    listed = tally_table(frame.repartition(3), label=None, scores="listed").bins
+    assert listed is not None
+    assert np.array_equal(listed, expected.bins)
+    assert tally_table(frame, label=None, bins=False) == Tally.from_target(SCORES, classes=CLASSES, bins=False)
+    negative = frame.withColumn("p_cat", expr("CASE WHEN id = 7 THEN -1 ELSE p_cat END"))
+    assert tally_table(negative.repartition(4), label=None).bins is None  # one row of one partition
+
+
+def test_skewed_and_empty_partitions(frame: Any) -> None:
+    from pyspark.sql.functions import lit
+
+    assert (
+        tally_table(frame.repartition(6, lit(1)), label="label") == in_memory()
+    )  # one has all rows, five have none
+    with pytest.raises(InputError, match="no usable row"):
+        tally_table(frame.where("id < 0"), label="label")
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="finds the executor's process through /proc")
+def test_a_killed_executor_does_not_change_the_answer(frame: Any, tmp_path: Path) -> None:
+    marker = tmp_path / "killed"
+
+    def executor() -> int:  # in here, so that it travels to the worker with the function that calls it
+        process = os.getpid()
+        while True:
+            stat = Path(f"/proc/{process}/stat").read_text()
+            if "(java)" in stat:
+                return process
+            process = int(stat.rpartition(")")[2].split()[1])  # the parent
+
+    def kill_once(batches: Iterator[Any]) -> Iterator[Any]:
+        for number, batch in enumerate(batches):
+            if number == 2 and not marker.exists():
+                victim = executor()  # by now two batches of this partition have been counted
+                marker.write_text(str(victim))
+                os.kill(victim, signal.SIGKILL)
+                time.sleep(60)  # never seen: the executor takes its workers with it
+            yield batch
+
+    spread = frame.drop("listed").repartition(4)
+    assert tally_table(spread.mapInArrow(kill_once, spread.schema), label="label") == in_memory()
+    assert not Path("/proc", marker.read_text()).exists()
+
+
+@pytest.fixture(scope="module")
+def certificate() -> Certificate:
+    return calibrate(in_memory(), epsilon=0.05, delta=0.05, method="PS")
+
+
+def test_predicted_sets_equal_those_of_memory(frame: Any, certificate: Certificate) -> None:
+    from pacshift.rows.spark import predict_sets
+
+    sets = predict_sets(frame.repartition(3), certificate, keep=["id", "p_cat"])
+    assert sets.columns == ["id", "p_cat", "set", "set_size"]
+    expected = certificate.sets(SCORES)
+    rows = sets.where("id < 500").collect()
+    assert len(rows) == 500
+    for row in rows:
+        assert row["set"] == [name for name, inside in zip(CLASSES, expected[row["id"]], strict=True) if inside]
+        assert row["set_size"] == len(row["set"])
+        assert row["p_cat"] == SCORES[row["id"], 0]
+    assert sets.groupBy().sum("set_size").collect()[0][0] == expected.sum()
+    assert predict_sets(frame, certificate).columns == ["listed", "label", "number", "id", "set", "set_size"]
+    with pytest.raises(InputError, match="cannot keep 'nowhere'"):
+        predict_sets(frame, certificate, keep=["nowhere"])
+
+
+def test_faults_are_counted_over_all_partitions(frame: Any) -> None:
+    from pyspark.sql.functions import expr
+
+    broken = frame.drop("listed").repartition(3)
+    broken = broken.withColumn("p_cat", expr("CASE WHEN id % 1000 = 0 THEN double('NaN') ELSE p_cat END"))
+    broken = broken.withColumn("label", expr("CASE WHEN id % 1000 = 1 THEN NULL ELSE label END"))
+    with pytest.raises(
+        InputError, match=r"40 row\(s\) cannot be used \(20 with no label, 20 with scores.*partition"
+    ):
+        tally_table(broken, label="label")
+    counted = tally_table(broken, label="label", drop_invalid=True)
+    whole = np.arange(N_ROWS) % 1000 > 1
+    expected = Tally.from_scores(SCORES[whole], NAMES[whole], classes=CLASSES, grid=True)
+    assert counted == expected
+    assert [(one.rows, one.left_out) for one in counted.inputs] == [(N_ROWS - 40, 40)]
+    renamed = frame.withColumn("label", expr("CASE WHEN id < 7 THEN 'gnu' ELSE label END"))
+    with pytest.raises(InputError, match=r"7 label\(s\) have no score column, the first is 'gnu'"):
+        tally_table(renamed, label="label", drop_invalid=True)
+
+
+def test_errors_of_a_worker_reach_the_user_in_words(frame: Any) -> None:
+    with pytest.raises(InputError, match="a score is negative"):
+        tally_table(frame.withColumn("p_cat", -frame["p_cat"]), label="label", score="aps")
+    with pytest.raises(InputError, match="match no column"):
+        tally_table(frame, label="label", scores="q_*")
+    with pytest.raises(InputError, match=r"label column 'listed' holds list<.*labels must be text, numbers"):
+        tally_table(frame, label="listed")
+
+
+def test_randomised_scores_do_not_depend_on_partitions(frame: Any) -> None:
+    one, other = (tally_table(each, label="label", score="aps") for each in (frame, frame.repartition(7)))
+    assert one == other
+    np.testing.assert_array_equal(one.confusion, in_memory().confusion)
+
+
+def test_vectors_of_spark_ml(frame: Any) -> None:
+    from pyspark.ml.functions import array_to_vector
+
+    vectors = frame.select(array_to_vector(frame["listed"]).alias("probability"), "number")
+    expected = Tally.from_scores(SCORES, LABELS, grid=True)
+    assert tally_table(vectors, label="number", scores="probability") == expected
+
+
+def test_columns_are_found_by_name(frame: Any, certificate: Certificate) -> None:
+    """As in files: by the labels, by what the certificate remembers, and never by position unless asked for."""
+    from pacshift.rows.spark import predict_sets
+
+    small = frame.where("id < 2000").drop("listed", "number")
+    named = small.toDF(*(name.removeprefix("p_") for name in small.columns))
+    counted = read(named, label="label")
+    rows = slice(0, 2000)
+    assert counted.tally() == Tally.from_scores(SCORES[rows], NAMES[rows], classes=CLASSES, grid=True)
+    assert counted.columns is not None
+    assert counted.columns.scores == CLASSES
+    with pytest.raises(InputError, match="'id' does not look like scores"):
+        tally_table(named, label="label", scores="*")
+    other = replace(certificate, classes=("a", "b", "c", "d"))
+    with pytest.raises(InputError, match=r"fewer than two|no score column for class 'a', 'b', 'c', 'd'"):
+        predict_sets(small, other)
+    remembered = replace(other, columns=Columns(tuple(f"p_{name}" for name in CLASSES), "label"))
+    turned = small.select("id", *(f"p_{name}" for name in CLASSES[::-1]))
+    by_name = {row["id"]: row["set_size"] for row in predict_sets(turned, remembered, keep=["id"]).collect()}
+    assert [by_name[row] for row in range(2000)] == certificate.sets(SCORES[rows]).sum(axis=1).tolist()
+    with pytest.raises(InputError, match="were read from the columns 'p_cat'"):
+        predict_sets(named, remembered)
+
+
+def test_bad_rows_and_names_that_differ_in_case(spark: Any, certificate: Certificate) -> None:
+    from pacshift.rows.spark import predict_sets
+
+    rows = [(0.7, 0.3, 0.0, "a", 1), (0.2, 0.8, 0.0, "A", 2)]
+    twins = spark.createDataFrame(rows, ["p_a", "p_A", "p_b.c", "label", "id"])
+    expected = Tally.from_scores([row[:3] for row in rows], ["a", "A"], classes=["a", "A", "b.c"], grid=True)
+    assert tally_table(twins, label="label") == expected
+    own = calibrate(expected, epsilon=0.5, delta=0.5, method="PS")
+    assert [row["set"] for row in predict_sets(twins, own).collect()] == [["a"], ["A"]]
+    bad = spark.createDataFrame(
+        [(0.7, 0.3, None), (0.2, float("nan"), 0.0)], "p_a double, p_A double, `p_b.c` double"
+    )
+    with pytest.raises(
+        InputError, match=r"2 row\(s\) cannot be used \(2 with scores that are null, NaN or infinite"
+    ):
+        predict_sets(bad, own)
+    assert predict_sets(bad, own, drop_invalid=True).collect() == []
+    kept = predict_sets(bad, own, keep=["p_a"], keep_invalid=True).collect()
+    assert [tuple(row) for row in kept] == [(0.7, None, None), (0.2, None, None)]
+
+
+def test_labels_of_a_csv_stay_text(spark: Any, tmp_path: Path) -> None:
+    from pacshift.rows.spark import read_frame
+
+    path = tmp_path / "a.csv"
+    path.write_text("p_01,p_NA,label\n0.9,0.1,01\n0.2,0.8,NA\n")
+    counted = tally_table(read_frame(spark, path, text=["label"]), label="label")
+    assert counted == Tally.from_scores([[0.9, 0.1], [0.2, 0.8]], ["01", "NA"], classes=["01", "NA"], grid=True)

@@ -1,0 +1,278 @@
+"""However a table is stored and cut into files and batches, its counts are those of memory, bit for bit."""
+
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.feather
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from pacshift import InputError, Tally, calibrate, read, tally_table, write_sets
+from pacshift.arrays import FloatArray, IntArray
+from pacshift.parallel import cores, map_ordered
+from pacshift.rows.arrow import formats
+from pacshift.rows.arrow.find import class_names
+from pacshift.scores.transforms import TRANSFORMS
+from pacshift.tally import counter, stores
+from pacshift.tally.grid import MAX_BINNED_CLASSES, to_grid
+
+SAVE: dict[str, Callable[[Any, Path], Any]] = {
+    "parquet": pq.write_table,
+    "feather": pa.feather.write_feather,
+    "csv": pa.csv.write_csv,
+}
+
+
+def simulate(n_rows: int, n_classes: int, seed: int = 0) -> tuple[FloatArray, IntArray]:
+    """Probabilities with ties, exact zeros and ones, and very small ones."""
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, n_classes, n_rows)
+    logits = rng.normal(scale=rng.choice([0.0, 1.0, 40.0], (n_rows, 1)), size=(n_rows, n_classes))
+    logits[np.arange(n_rows), labels] += 2
+    exp = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return exp / exp.sum(axis=1, keepdims=True), labels
+
+
+def as_table(scores: NDArray[Any], **columns: Any) -> Any:
+    return pa.table({f"p_{place}": column for place, column in enumerate(scores.T)} | columns)
+
+
+def save(table: Any, path: Path) -> Path:
+    SAVE[path.suffix[1:]](table, path)
+    return path
+
+
+@pytest.mark.parametrize("kind", ["parquet", "feather", "csv", "npz"])
+def test_every_format_gives_the_counts_of_memory(kind: str, tmp_path: Path) -> None:
+    scores, labels = simulate(9000, 5)  # more than one block of the cache
+    path = tmp_path / f"table.{kind}"
+    if kind == "npz":
+        np.savez_compressed(path, probs=scores, labels=labels)
+    else:
+        save(as_table(scores, label=labels), path)
+    counted = tally_table(path, label="label")
+    assert counted == Tally.from_scores(scores, labels, grid=True)
+    assert [(one.rows, one.left_out) for one in counted.inputs] == [(9000, 0)]
+    assert tally_table(path, label=None) == Tally.from_target(scores)
+    assert tally_table(path, label="label", grid=False) == Tally.from_scores(scores, labels)
+    assert tally_table(path, label="label", soft=False) == Tally.from_scores(scores, labels, grid=True, soft=False)
+    assert tally_table(path, label=None, bins=False) == Tally.from_target(scores, bins=False)
+
+
+@pytest.mark.slow
+@settings(max_examples=30)
+@given(
+    st.integers(0, 2**32 - 1),
+    st.sampled_from(["parquet", "feather", "csv"]),
+    st.lists(st.integers(0, 300), max_size=4),
+    st.integers(1, 900),
+)
+def test_cutting_into_files_and_batches_changes_nothing(
+    seed: int, kind: str, cuts: list[int], batch_values: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    scores, labels = simulate(300, int(rng.integers(2, 6)), seed)
+    pieces = [piece for piece in np.split(np.arange(300), sorted(cuts)) if len(piece) or kind != "csv"]
+    table = as_table(scores, label=labels)
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr("pacshift.rows.arrow.source.BATCH_VALUES", batch_values)
+        patch.setattr(stores, "MAX_PENDING_KEYS", 50)
+        for number, piece in enumerate(pieces):
+            save(table.take(pa.array(piece, pa.int64())), Path(folder, f"{rng.integers(1000)}_{number}.{kind}"))
+        whole = tally_table(folder, label="label")
+        assert whole == Tally.from_scores(scores, labels, grid=True)
+        assert tally_table(folder, label=None) == Tally.from_target(scores)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("form", ["columns", "fixed", "list", "large"])
+def test_layouts_and_widths_of_scores(dtype: type, form: str, tmp_path: Path) -> None:
+    scores, labels = simulate(500, 4)
+    scores = scores.astype(dtype)
+    lists = {
+        "fixed": lambda: pa.FixedSizeListArray.from_arrays(pa.array(scores.ravel()), 4),
+        "list": lambda: pa.array(list(scores), pa.list_(pa.from_numpy_dtype(dtype))),
+        "large": lambda: pa.array(list(scores), pa.large_list(pa.from_numpy_dtype(dtype))),
+    }
+    table = as_table(scores, label=labels)
+    if form != "columns":
+        table = pa.table({"label": labels, "scores": lists[form]()})
+    path = save(table, tmp_path / "table.parquet")
+    pattern = "p_*" if form == "columns" else "scores"
+    for score in ("probability", "margin"):
+        counted = tally_table(path, label="label", scores=pattern, score=score)
+        assert counted == Tally.from_scores(scores, labels, grid=True, score=score)
+    target = tally_table(path, label=None, scores=pattern)
+    assert target == Tally.from_target(scores)
+    assert target.bins is not None
+
+
+@pytest.mark.parametrize("n_classes", [3, 64, 65, 200, 201])
+@pytest.mark.parametrize("form", ["columns", "list"])
+def test_targets_of_many_classes_have_the_bins_of_memory(
+    n_classes: int, form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scores, _ = simulate(700, n_classes)
+    monkeypatch.setattr("pacshift.rows.arrow.source.BATCH_VALUES", 100 * n_classes)  # several batches
+    table = as_table(scores) if form == "columns" else pa.table({"p_": pa.array(list(scores))})
+    target = tally_table(save(table, tmp_path / "table.parquet"), label=None, scores="p_*")
+    assert target == Tally.from_target(scores)
+    assert (target.bins is None) == (n_classes > MAX_BINNED_CLASSES)
+
+
+def test_flags_are_names_of_classes(tmp_path: Path) -> None:
+    scores, labels = simulate(400, 2)
+    flags = pa.table({"p_False": scores[:, 0], "p_True": scores[:, 1], "label": labels.astype(bool)})
+    expected = Tally.from_scores(scores, np.array(["False", "True"])[labels], classes=["False", "True"], grid=True)
+    assert tally_table(save(flags, tmp_path / "flags.parquet"), label="label") == expected
+
+
+def test_class_names_come_from_the_star() -> None:
+    assert class_names(["p_10", "p_2"], "p_*") == (10, 2)
+    assert class_names(["p_a", "p_2"], "p_*") == ("a", "2")
+    assert class_names(["a.score", "b.score"], "*.score") == ("a", "b")
+    assert class_names(["p_1", "p_01"], "p_*") == ("1", "01")
+    assert class_names(["p_1", "q_1"], "?_1") == ("p_1", "q_1")
+
+
+def test_numbered_columns_are_ordered_by_number_and_named_ones_by_place(tmp_path: Path) -> None:
+    scores, _ = simulate(50, 12)
+    shuffled = np.random.default_rng(1).permutation(12)
+    path = save(as_table(scores).select([f"p_{place}" for place in shuffled]), tmp_path / "table.parquet")
+    assert tally_table(path, label=None) == Tally.from_target(scores)
+    assert tally_table(path, label=None, classes=range(11, -1, -1)).classes == tuple(range(11, -1, -1))
+    loaded = read(path, classes=["3", "1"] + [str(place) for place in range(12) if place not in (1, 3)])
+    np.testing.assert_array_equal(loaded.arrays()[0][:, :2], scores[:, [3, 1]])
+    named = save(pa.table({"p_b": scores[:, 0], "p_a": scores[:, 1]}), tmp_path / "named.parquet")
+    assert tally_table(named, label=None).classes == ("b", "a")
+
+
+def test_arrays_of_a_table_and_set_sizes(tmp_path: Path) -> None:
+    scores, labels = simulate(300, 3)
+    np.savez(tmp_path / "a.npz", probs=scores, labels=labels, class_names=["x", "y", "z"])
+    loaded = read(tmp_path / "a.npz", label="label")
+    found, names = loaded.arrays()
+    np.testing.assert_array_equal(found, scores)
+    assert loaded.classes == ("x", "y", "z")
+    assert names.tolist() == np.array(["x", "y", "z"])[labels].tolist()
+    assert read(tmp_path / "a.npz").arrays()[1] is None
+    more, truth = simulate(100, 3)
+    np.savez(tmp_path / "b.npz", probs=more, labels=truth, class_names=["x", "y", "z"])
+    tally = tally_table([tmp_path / "a.npz", tmp_path / "b.npz"], label="label")
+    assert tally.n_source == 400
+    certificate = calibrate(tally, epsilon=0.1, delta=0.1, method="PS")
+    sizes = np.bincount(certificate.sets(scores).sum(axis=1), minlength=4)
+    written = write_sets(certificate, tmp_path / "a.npz", tmp_path / "sets.parquet")
+    assert written.set_sizes.tolist() == sizes.tolist()
+
+
+def test_progress_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pacshift.rows.arrow.source.BATCH_VALUES", 300)
+    scores, labels = simulate(1000, 3)
+    reported: list[tuple[int, int | None]] = []
+    for kind, total in (("parquet", 1000), ("csv", None)):
+        path = save(as_table(scores, label=labels), tmp_path / f"table.{kind}")
+        tally_table(path, label="label", progress=lambda done, of: reported.append((done, of)))
+        assert reported[-1] == (1000, total)
+    assert reported[0] == (100, 1000)
+
+
+@pytest.mark.parametrize("kind", ["parquet", "feather"])
+def test_memory_holds_a_few_batches_not_the_table(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pacshift.rows.arrow.source.BATCH_VALUES", 20_000)
+    scores, labels = simulate(100_000, 10)
+    path, table = tmp_path / f"table.{kind}", as_table(scores, label=labels)
+    if kind == "parquet":
+        pq.write_table(table, path, row_group_size=4000)
+    else:
+        pa.feather.write_feather(table, path, chunksize=4000)
+    held = pa.total_allocated_bytes()
+    seen: list[int] = []
+    tally_table(path, label="label", progress=lambda *_: seen.append(pa.total_allocated_bytes() - held))
+    assert len(seen) >= 10
+    assert max(seen) < table.nbytes / 2
+
+
+def test_only_a_few_jobs_run_ahead_of_the_reader() -> None:
+    asked: list[int] = []
+
+    def jobs() -> Iterator[Callable[[], int]]:
+        for number in range(100):
+            asked.append(number)
+            yield lambda number=number: number  # type: ignore[misc]
+
+    for result in map_ordered(jobs()):
+        assert len(asked) - result <= cores() + 3
+    assert asked == list(range(100))
+
+
+def test_folders_are_read_without_what_others_leave_there(tmp_path: Path) -> None:
+    scores, labels = simulate(100, 3)
+    table = as_table(scores, label=labels)
+    (tmp_path / "part=1").mkdir()
+    save(table.slice(0, 60), tmp_path / "part=1" / "a.parquet")
+    save(table.slice(60), tmp_path / "b.parquet")
+    for litter in ("_SUCCESS", ".b.parquet.crc", "_metadata.parquet", "notes.txt"):
+        (tmp_path / litter).write_text("no table")
+    assert tally_table(tmp_path, label="label") == Tally.from_scores(scores, labels, grid=True)
+
+
+def csv_files(folder: Path, texts: Sequence[str]) -> list[Path]:
+    paths = [folder / f"{number}.csv" for number in range(len(texts))]
+    for path, text in zip(paths, texts, strict=True):
+        path.write_text("p_0,p_1,label\n" + text)
+    return paths
+
+
+def test_csv_types_are_those_of_all_files_together(tmp_path: Path) -> None:
+    paths = csv_files(tmp_path, ["1,0,0\n0,1,1\n", "0.25,0.75,1\n"])
+    expected = Tally.from_scores([[1, 0], [0, 1], [0.25, 0.75]], [0, 1, 1], grid=True)
+    assert tally_table(paths, label="label") == expected
+    with pytest.raises(
+        InputError, match=r"1 label\(s\) have no score column, the first is 'cat' in row 0 of .*1.csv"
+    ):
+        tally_table(csv_files(tmp_path, ["1,0,0\n", "0.5,0.5,cat\n"]), label="label")
+
+
+def test_randomised_counts_leave_the_numbers_of_other_rows_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A row that cannot be used takes its number with it, whatever the batches."""
+    scores, labels = simulate(300, 3)
+    spoilt = scores.copy()
+    spoilt[[45, 47, 150, 151]] = np.nan
+    usable = np.isfinite(spoilt).all(axis=1)
+    path = save(as_table(spoilt, label=labels), tmp_path / "table.parquet")
+    own = to_grid(TRANSFORMS["aps"].apply(scores)[np.arange(300), labels])
+    for batch_values in (30, 100, 1 << 20):
+        monkeypatch.setattr("pacshift.rows.arrow.source.BATCH_VALUES", batch_values)
+        monkeypatch.setattr(counter, "PIECE_VALUES", 60)  # what stands before the first bad row is counted at once
+        tally = tally_table(path, label="label", score="aps", drop_invalid=True)
+        assert tally.class_counts.tolist() == np.bincount(labels[usable]).tolist()
+        for label in range(3):
+            expected = np.unique(own[usable & (labels == label)])
+            assert tally.values[tally.starts[label] : tally.starts[label + 1]].tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("max_bytes", [0, 1 << 25])
+def test_row_groups_of_lists_are_read_in_order(
+    max_bytes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(formats, "MAX_GROUP_BYTES", max_bytes)
+    monkeypatch.setattr("pacshift.rows.arrow.source.BATCH_VALUES", 100)
+    scores, labels = simulate(500, 4)
+    lists = pa.FixedSizeListArray.from_arrays(pa.array(scores.ravel()), 4)
+    pq.write_table(pa.table({"scores": lists, "label": labels}), tmp_path / "table.parquet", row_group_size=60)
+    found, names = read(tmp_path / "table.parquet", label="label", scores="scores").arrays()
+    assert np.array_equal(found, scores)
+    assert np.array_equal(names, labels)
