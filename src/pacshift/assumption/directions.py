@@ -86,11 +86,7 @@ def simplex_fit(model: FloatArray, seen: FloatArray, weights: FloatArray) -> Flo
     """Weighted least squares over mixes; the sum is tied to 1 by a heavy row."""
     heavy = SUM_WEIGHT * max(float(np.abs(weights).mean()), 1e-300)
     matrix = np.vstack([model * weights[:, None], np.full(model.shape[1], heavy)])
-    wanted = np.append(seen * weights, heavy)
-    if len(matrix) > 400:  # the same squares from a square matrix: far faster for many cells
-        matrix, root = np.linalg.qr(matrix)
-        matrix, wanted = root, matrix.T @ wanted
-    mix = nonnegative_least_squares(matrix, wanted)
+    mix = nonnegative_least_squares(matrix, np.append(seen * weights, heavy))
     return np.asarray(mix / mix.sum())
 
 

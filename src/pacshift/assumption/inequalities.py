@@ -68,9 +68,9 @@ def largest_shares(counts: CellCounts, *, delta: float, contamination: float = 0
     For S = "predicted j with at least this confidence", (1-η) t_j A_Sj <= q_S.
     """
     own, target = np.zeros((2, counts.n_classes, N_CONFIDENCE))
-    source = scipy.sparse.coo_matrix(counts.source)
-    right = counts.predicted[source.row] == source.col
-    np.add.at(own, (source.col[right], counts.confidence[source.row[right]]), source.data[right])
+    cell = np.arange(len(counts.predicted))  # of its own class each cell counts the rows that are right
+    right = np.asarray(counts.source[cell, counts.predicted], float).ravel()
+    np.add.at(own, (counts.predicted, counts.confidence), right)
     np.add.at(target, (counts.predicted, counts.confidence), counts.target)
     inside, seen = (np.cumsum(part[:, ::-1], axis=1) for part in (own, target))
     return np.asarray(_ratios(counts, inside.T, seen.T, delta, contamination).min(axis=0))

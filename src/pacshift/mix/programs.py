@@ -6,7 +6,7 @@ proof page (docs/methods/ps-lp-proof.md), the test of label shift and the monito
 """
 
 import numpy as np
-import scipy  # its parts load when first used
+from numpy.typing import NDArray
 
 from pacshift.arrays import FloatArray
 from pacshift.bounds import Interval
@@ -130,18 +130,34 @@ def most_violated(excess: FloatArray, used: list[int], *, tolerance: float) -> l
 def nonnegative_least_squares(matrix: FloatArray, wanted: FloatArray) -> FloatArray:
     """The x >= 0 that brings ``matrix @ x`` closest to ``wanted``.
 
-    Where the solution without the limit keeps it, ``scipy.optimize`` need not be loaded, which takes 0.13 s.
-    SciPy's ``nnls`` is exact, but some versions give up on nearly dependent columns. ``lsq_linear`` then comes
-    close.
+    Lawson, Hanson, Solving Least Squares Problems, 1974, chapter 23, begun where the solution without the limit is
+    positive. A few columns of a few hundred numbers: SciPy's takes 0.13 s to load.
 
-    >>> nonnegative_least_squares(np.eye(2), np.array([3.0, -1.0]))
-    array([3., 0.])
+    >>> nonnegative_least_squares(np.eye(2), np.array([3.0, -1.0])).tolist()
+    [3.0, 0.0]
     """
-    free = np.linalg.lstsq(matrix, wanted, rcond=None)[0]
-    if (free >= 0).all():
-        return np.asarray(free)
-    try:
-        found, _ = scipy.optimize.nnls(matrix, wanted)
-    except RuntimeError:
-        found = scipy.optimize.lsq_linear(matrix, wanted, bounds=(0, np.inf)).x
-    return np.asarray(found)
+    n_columns = matrix.shape[1]
+    if len(matrix) > n_columns:  # the same squares from a square matrix
+        rotation, matrix = np.linalg.qr(matrix)
+        wanted = rotation.T @ wanted
+
+    def solved(used: NDArray[np.bool_]) -> FloatArray:
+        found = np.zeros(n_columns)
+        found[used] = np.linalg.lstsq(matrix[:, used], wanted, rcond=None)[0]
+        return found
+
+    used = np.ones(n_columns, bool)
+    while ((found := solved(used))[used] <= 0).any():
+        used &= found > 0
+    tolerance = 10 * max(matrix.shape) * np.finfo(float).eps * np.abs(matrix).sum(axis=0).max() * np.abs(wanted).max()
+    for _ in range(3 * n_columns):
+        gain = np.where(used, -np.inf, matrix.T @ (wanted - matrix @ found))
+        if gain.max() <= tolerance:
+            break
+        used[gain.argmax()] = True
+        while ((tried := solved(used))[used] <= 0).any():  # go as far as stays positive, and leave out what got 0
+            out = used & (tried <= 0)
+            found = found + (found[out] / (found[out] - tried[out])).min() * (tried - found)
+            used &= found > 1e-12 * found.max()
+        found = tried
+    return found
