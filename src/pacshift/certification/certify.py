@@ -30,6 +30,7 @@ from pacshift.methods.guarantee import promises_target
 from pacshift.methods.ps import capped
 from pacshift.mix.lp import solved_by
 from pacshift.parallel import in_background
+from pacshift.parallel import one_blas_thread
 from pacshift.paths.labelled import smallest
 from pacshift.progress import Progress, Steps, tell
 from pacshift.scores.kind import require_same_kind
@@ -83,6 +84,7 @@ class Answer:
     refused: AssumptionError | None = None
 
 
+@one_blas_thread()
 def certify(
     data: Data,
     method: Method,

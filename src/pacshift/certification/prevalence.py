@@ -9,12 +9,14 @@ from pacshift.certification.request import check_request
 from pacshift.defaults import DELTA
 from pacshift.errors import AssumptionError, InputError
 from pacshift.mix.prevalence import KnownMix, Prevalence, mix_intervals
+from pacshift.parallel import one_blas_thread
 from pacshift.rows.base import Rows
 from pacshift.rows.fold import both
 from pacshift.tally import Tally
 from pacshift.words.findings import ways_on
 
 
+@one_blas_thread()
 def prevalence(
     source_scores: ScoresLike | Rows | Tally,
     source_labels: LabelsLike | Rows | None = None,
