@@ -18,7 +18,7 @@ from certificates import birds
 from commands import NAMES, Data, bad, good
 from pacshift import Certificate, InputError, PACClassifier, Tally, calibrate
 from pacshift.certificate.provenance import AskedMethod, Counting, Provenance
-from pacshift.files.codec import from_json, seal, to_json
+from pacshift.files.codec import record, seal
 from pacshift.files.origin import code_identity, current_time
 from pacshift.report import render_report
 from pacshift.report.build import MODEL_NOT_STATED
@@ -169,7 +169,7 @@ ORIGINS = st.builds(
 
 @given(ORIGINS)
 def test_it_comes_back_from_json(made: Provenance) -> None:
-    assert from_json(Provenance, json.loads(json.dumps(to_json(made)))) == made
+    assert record(Provenance).read(json.loads(json.dumps(record(Provenance).write(made))), "") == made
 
 
 def spoil(*path: str | int, value: Any) -> Callable[[dict[str, Any]], None]:
