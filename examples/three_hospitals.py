@@ -26,7 +26,7 @@ for hospital, (n, seed) in HOSPITALS.items():
     pq.write_table(patients(n, [0.7, 0.2, 0.1], seed), f"{hospital}-labelled.parquet")
     pq.write_table(patients(n, [0.3, 0.6, 0.1], seed + 10), f"{hospital}-winter.parquet")
 
-    # As `pacshift tally north-labelled.parquet --label diagnosis --no-soft -o north-labelled.tally` does.
+    # As `pacshift tally north-labelled.parquet --label diagnosis --leave-out soft -o north-labelled.tally` does.
     tally_table(f"{hospital}-labelled.parquet", label="diagnosis", soft=False).tally.save(
         f"{hospital}-labelled.tally"
     )

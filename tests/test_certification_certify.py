@@ -29,7 +29,7 @@ from pacshift.bounds import clean_shares
 from pacshift.certification.certify import CLASS_EPSILON_SHARE
 from pacshift.certification.trust import MAX_REGION_CLASSES, class_miss, clean_epsilon
 from pacshift.methods import resolve_method
-from pacshift.methods.class_wise import capped
+from pacshift.methods.ps import capped
 from pacshift.ps_lp import theorem
 from pacshift.report import compare_methods
 from pacshift.tables import tally_table

@@ -30,12 +30,12 @@ def test_outputs_are_not_overwritten_without_force(data: Data, tmp_path: Path) -
 
 @pytest.mark.slow
 def test_demo_shows_who_keeps_the_word(tmp_path: Path) -> None:
-    shown = " ".join(good("demo", "-o", tmp_path / "d", "--draws", 2).stdout.split())
+    shown = " ".join(good("demo", "-o", tmp_path / "d").stdout.split())
     assert "Guarantee (PS-" in shown
     assert "Why PS-LP? PS-LW" in shown
     for name in ("report.html", "demo.png", "certificate.json", "source.parquet", "target.parquet"):
         assert (tmp_path / "d" / name).stat().st_size > 500
-    document = json.loads(good("demo", "-o", tmp_path / "d", "--draws", 1, "--json").stdout)  # overwrites its own
+    document = json.loads(good("demo", "-o", tmp_path / "d", "--json").stdout)  # overwrites its own
     errors = {row["method"]: row["error"] for row in document["methods"]}
     assert list(errors) == [name for name in METHODS if name != "PS-T"]
     assert all(error <= 0.1 for name, error in errors.items() if METHODS[name].guarantee == "pac-target")
@@ -46,7 +46,7 @@ def test_demo_shows_who_keeps_the_word(tmp_path: Path) -> None:
     files = document["files"]
     made = Certificate.load(files["certificate"]).provenance
     assert made is not None
-    assert made.command == f"pacshift demo -o {tmp_path / 'd'} --draws 1 --json"
+    assert made.command == f"pacshift demo -o {tmp_path / 'd'} --json"
     good("calibrate", files["source"], files["target"], "-m", "PS-W", "-o", tmp_path / "c.json")
     verdict = json.loads(good("check", tmp_path / "c.json", files["labelled"], "--json").stdout)["verdict"]
     assert verdict == "kept"
@@ -54,7 +54,7 @@ def test_demo_shows_who_keeps_the_word(tmp_path: Path) -> None:
     assert "cannot make the folder" in bad("demo", "-o", tmp_path / "file")
 
 
-def test_usage_errors_are_one_line() -> None:
+def test_usage_errors_are_one_line(data: Data) -> None:
     assert "no SOURCE: name a labelled table" in bad("calibrate")
     said = "one SOURCE and one TARGET, got 3 paths. Put the files of each into a folder"
     assert said in bad("calibrate", "a.csv", "b.csv", "c.csv")
@@ -62,12 +62,13 @@ def test_usage_errors_are_one_line() -> None:
     assert "No such command 'nope'" in bad("nope")
     assert "--epsilon" in bad("calibrate", "a.csv", "--epsilon", "much")
     assert "See `" in bad("predict")
-    assert "method must be one of" in bad("calibrate", "a.csv", "--method", "PS-X")
-    assert "delta must lie strictly between 0 and 1, got 2.0" in bad("calibrate", "a.csv", "b.csv", "--delta", 2)
-    assert "epsilon must lie strictly between 0 and 1" in bad("compare", "a.csv", "b.csv", "--epsilon", 0)
-    assert "score must be one of" in bad("calibrate", "a.csv", "--score", "x", "-m", "PS")
-    assert "no TARGET: method PS-W needs unlabelled target scores" in bad("calibrate", "a.csv", "-m", "PS-W")
-    assert "engine" in bad("calibrate", "a.csv", "--engine", "duck")
+    both = data.source, data.target
+    assert "method must be one of" in bad("calibrate", *both, "--method", "PS-X")
+    assert "delta must lie strictly between 0 and 1, got 2.0" in bad("calibrate", *both, "--delta", 2)
+    assert "epsilon must lie strictly between 0 and 1" in bad("compare", *both, "--epsilon", 0)
+    assert "score must be one of" in bad("calibrate", *both, "--score", "x", "-m", "PS")
+    assert "no TARGET: method PS-W needs unlabelled target scores" in bad("calibrate", data.source, "-m", "PS-W")
+    assert "--engine must be arrow, spark or the master" in bad("calibrate", "a.csv", "--engine", "duck")
 
 
 def test_unexpected_errors_ask_for_a_report(data: Data, monkeypatch: pytest.MonkeyPatch) -> None:

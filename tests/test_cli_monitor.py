@@ -127,9 +127,9 @@ def test_files_rows_and_tallies_as_periods(folder: Path) -> None:
     assert by_file["periods"][0]["start"] is None
     by_rows = json.loads(good("monitor", "source.parquet", "visits", "--period", "2000", *plain).stdout)
     assert [period["rows"] for period in by_rows["periods"]] == [2000, 2000, 1000]
-    good("tally", "source.parquet", "--label", "diagnosis", "-o", "source.tally", "--no-soft")
+    good("tally", "source.parquet", "--label", "diagnosis", "-o", "source.tally", "--leave-out", "soft")
     for month in ("03", "04"):
-        good("tally", f"visits/{month}.parquet", "-o", f"{month}.tally", "--no-soft")
+        good("tally", f"visits/{month}.parquet", "-o", f"{month}.tally", "--leave-out", "soft")
     tallies = json.loads(good("monitor", "source.tally", "03.tally", "04.tally", "--json", "--force").stdout)
     assert [period["error"] for period in tallies["periods"]] == [period["error"] for period in by_file["periods"]]
     assert tallies["periods"][0]["empty"] is None

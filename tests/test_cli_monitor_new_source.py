@@ -161,7 +161,7 @@ def test_what_cannot_be_a_new_source_leaves_the_state_as_it_was(folder: Path) ->
 def test_a_new_source_beside_a_tally(folder: Path) -> None:
     """With counts of the source alone nothing is tuned; the labels certify even so."""
     label_september()
-    good("tally", "source.parquet", "--label", "diagnosis", "-o", "source.tally", "--no-soft")
+    good("tally", "source.parquet", "--label", "diagnosis", "-o", "source.tally", "--leave-out", "soft")
     words = ("--timestamp", "seen", "--state", "watch", "--force", "--json")
     run("monitor", "source.tally", "visits", *words)
     found = json.loads(

@@ -223,7 +223,7 @@ def test_keys_let_files_grow_and_overlap(folder: Path) -> None:
     assert {file.stat().st_mode & 0o077 for file in Path("watch").glob("*.keys")} == {0}  # for the owner alone
     keyed("whole.parquet", 0, 2000, 3)
     (period,) = Path("watch").glob("period.*.tally")
-    good("tally", "whole.parquet", "-o", "whole.tally", "--no-soft")
+    good("tally", "whole.parquet", "-o", "whole.tally", "--leave-out", "soft")
     assert Tally.load(period) == Tally.load("whole.tally")
     assert "key" in bad("monitor", "source.parquet", "visits", *BY_MONTH, "--replace", "2026-03")
     keyed("fixed.parquet", 0, 1200, 3)

@@ -26,8 +26,8 @@ from pacshift.cli.commands import one_by_one, option_words, words
 text = st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1)
 rate = st.floats(1e-6, 1 - 1e-6)
 GROUPS: dict[type, st.SearchStrategy[Any]] = {
-    options.Promise: st.builds(
-        options.Promise,
+    options.ScoredPromise: st.builds(
+        options.ScoredPromise,
         epsilon=rate,
         delta=rate,
         class_epsilon=st.none() | rate,
@@ -43,9 +43,6 @@ GROUPS: dict[type, st.SearchStrategy[Any]] = {
         group=st.none() | text,
         softmax=st.booleans(),
         drop_invalid=st.booleans(),
-    ),
-    options.Origin: st.builds(
-        options.Origin, model_id=st.none() | text, note=st.none() | text, valid_until=st.none() | text
     ),
 }
 

@@ -29,7 +29,6 @@ def overwriting(data: Data, out: Path, read: Path) -> dict[str, list[object]]:
         "predict": ["predict", certificate, read, "-o", out, "--force"],
         "predict certificate": ["predict", read, table, "-o", out, "--force"],
         "report": ["report", read, "-o", out, "--force"],
-        "report --comparison": ["report", certificate, "--comparison", read, "-o", out, "--force"],
         "tally": ["tally", read, "-o", out, "--force"],
         "monitor": ["monitor", read, table, "-o", out, "--force"],
         "monitor target": ["monitor", data.source, read, "-o", out, "--force"],

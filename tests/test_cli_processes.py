@@ -98,7 +98,7 @@ def test_a_closed_pipe_is_no_error(tmp_path: Path) -> None:
 
 
 def test_ctrl_c_ends_with_130_and_no_half_files(tmp_path: Path) -> None:
-    command = [PACSHIFT, "demo", "--draws", "100000"]
+    command = [PACSHIFT, "demo"]
     with subprocess.Popen(command, cwd=tmp_path, env=CLEAN, stderr=subprocess.PIPE, text=True) as process:
         deadline = time.monotonic() + 60
         while not (tmp_path / "pacshift-demo").is_dir() and time.monotonic() < deadline:

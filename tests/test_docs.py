@@ -159,7 +159,7 @@ def test_shell_example_of_the_readme_runs(tmp_path: Path) -> None:
     assert block is not None
     lines = block[1].strip().splitlines()
     assert len(lines) == 3
-    run("pacshift demo -o out/demo --draws 1", tmp_path)  # what `make demo` leaves behind
+    run("pacshift demo -o out/demo", tmp_path)  # what `make demo` leaves behind
     for line in lines:
         run(line, tmp_path)
     assert (tmp_path / "certificate.json").is_file()

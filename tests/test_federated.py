@@ -87,7 +87,7 @@ def test_bins_stay_at_home_if_asked(sites: Path, tmp_path: Path) -> None:
     good("tally", sites / "source", "-l", "label", "-o", source)
     good("tally", sites / "target", "-o", target)
     with_bins = Tally.load(target)
-    good("tally", sites / "target", "-o", target, "--no-bins", "--force")
+    good("tally", sites / "target", "-o", target, "--leave-out", "bins", "--force")
     assert with_bins.bins is not None
     assert Tally.load(target) == replace(with_bins, bins=None)
     good("calibrate", source, target, "-e", 0.03, "-o", tmp_path / "one.json")
@@ -101,9 +101,8 @@ def test_bins_stay_at_home_if_asked(sites: Path, tmp_path: Path) -> None:
 def test_the_tally_command_refuses_what_it_cannot_count(sites: Path, tmp_path: Path) -> None:
     table, out = sites / "source" / "a.parquet", tmp_path / "a.tally"
     assert "3,000 labelled rows of 3 classes" in good("tally", table, "-l", "label", "-o", out).stdout
-    good("tally", table, "-l", "label", "-o", out, "--force", "--no-soft", "--exact")
+    good("tally", table, "-l", "label", "-o", out, "--force", "--leave-out", "soft")
     assert Tally.load(out).soft is None
-    assert not Tally.load(out).grid
     said = "No column 'age'. Name the label column: --label NAME"
     assert said in bad("tally", table, "-l", "age", "-o", tmp_path / "b.tally")
 

@@ -126,7 +126,6 @@ def calls(
         ["compare", good, bad, "-e", "0.3"],
         ["compare", bad, good, "-e", rate, "--target-label", "label"],
         ["report", broken, "-o", out.with_suffix(".html")],
-        ["report", certificate, "--comparison", broken, "-o", out.with_suffix(".html")],
         ["label", bad, "--budget", "60", "--keep", name, "-o", out.with_suffix(".csv")],
         ["label", bad, "--budget", "60", "-e", rate, "--drop-invalid", "-o", out.with_suffix(".csv")],
         ["tally", bad, "-o", out.with_suffix(".tally"), "--label", "label"],

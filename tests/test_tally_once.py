@@ -162,7 +162,16 @@ def test_a_certificate_says_how_many_more_there_are() -> None:
 
 def test_the_command_lists_them_or_not(tmp_path: Path) -> None:
     data = make_tables(tmp_path)
-    for out, more in (("a.tally", ()), ("b.tally", ("--no-inputs",))):
+    for out, more in (
+        ("a.tally", ()),
+        (
+            "b.tally",
+            (
+                "--leave-out",
+                "inputs",
+            ),
+        ),
+    ):
         assert run("tally", data.source, "--label", "label", "-o", tmp_path / out, *more).exit_code == 0
     (one,) = Tally.load(tmp_path / "a.tally").inputs
     assert (one.name, one.sha256) == (data.source.name, hashlib.sha256(data.source.read_bytes()).hexdigest())
@@ -251,8 +260,8 @@ def test_commands_name_the_tallies(tmp_path: Path) -> None:
     data = make_tables(tmp_path)
     a, b, hidden, target = (tmp_path / f"{name}.tally" for name in ("a", "b", "hidden", "target"))
     good("tally", data.source, "-l", "label", "-o", a)
-    good("tally", data.source, "-l", "label", "-o", b, "--no-soft")
-    good("tally", data.source, "-l", "label", "-o", hidden, "--no-inputs")
+    good("tally", data.source, "-l", "label", "-o", b, "--leave-out", "soft")
+    good("tally", data.source, "-l", "label", "-o", hidden, "--leave-out", "inputs")
     good("tally", data.target, "-o", target)
     for command in (("calibrate", "-o", tmp_path / "c.json"), ("prevalence",)):
         words = (*command, target)

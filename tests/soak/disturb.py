@@ -82,7 +82,7 @@ WRITINGS = (
     Writing("report", ("report", "c.json", "-o", "out.html", "--force"), "out.html"),
     Writing("monitor", ("monitor", "source.parquet", "big.parquet", "-o", "m.html", "--force"), "m.html"),
     Writing("plan", ("plan", "source.parquet", *PLANNED, "-o", "plan.png", "--force"), "plan.png"),
-    Writing("demo", ("demo", "--draws", "1", "-o", "demo"), "demo"),
+    Writing("demo", ("demo", "-o", "demo"), "demo"),
     Writing(
         "reproduce",
         ("reproduce", "agnews-0.05", "--trials", "2", "--methods", "PS", "--workers", "1", "-o", "panels"),

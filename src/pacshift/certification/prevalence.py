@@ -77,6 +77,7 @@ def prevalence(
     >>> prevalence(tally, delta=0.05).mix.lower.round(2)
     array([0.  , 0.99])
     """
+    asked = check_request(delta=delta, known_mix=known_mix)  # before anything is counted
     source, target, _ = opened(
         source_scores,
         source_labels,
@@ -87,7 +88,7 @@ def prevalence(
         target_groups=target_groups,
     )
     tally = source if isinstance(source, Tally) else both(source, target, soft=False, bins=False)
-    request = check_request(delta=delta, known_mix=known_mix).for_classes(tally.classes)
+    request = asked.for_classes(tally.classes)
     for what, rows in (("labelled source", tally.n_source), ("target", tally.n_target)):
         if not rows:
             raise InputError(f"no {what} rows: prevalence needs a labelled source and an unlabelled target.")

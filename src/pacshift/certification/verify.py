@@ -145,11 +145,12 @@ def verify(
     """
     stored, about = _loaded(certificate), dict[str, Any](score=score)
     names = () if stored.columns is None else stored.columns.scores
-    if not isinstance(source_scores, Tally):
+    if not isinstance(source_scores, (Rows, Tally)):
         grouped = stored.target_grouped
         about = {"columns": names, "labels_per": None if grouped is None else grouped.labels_per}
-    if not isinstance(source_scores, (Rows, Tally)):
         about |= {"classes": stored.classes, "softmax": stored.softmax}
+    elif not isinstance(source_scores, Tally):
+        about = {"columns": names}
     source, target, known = opened(
         source_scores,
         source_labels,

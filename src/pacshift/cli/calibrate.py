@@ -1,7 +1,7 @@
 """``pacshift calibrate``: tables or tallies to a certificate."""
 
 import warnings
-from dataclasses import asdict, replace
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -16,11 +16,17 @@ from pacshift.errors import AssumptionError, InputError, UninformativeWarning
 def calibrate(
     ctx: typer.Context,
     *,
-    files: options.Files,
+    files: options.Files = None,
     out: Annotated[Path, basic("--out -o FILE", "The certificate.")] = Path("certificate.json"),
     method: options.Method = "PS-LP",
-    promise: options.Promise,
-    class_balance: options.ClassBalance = None,
+    promise: options.ScoredPromise,
+    class_balance: Annotated[
+        Literal["3", "6", "none"] | None,
+        known(
+            "--class-balance",
+            "For PS-LP: aim at missing no class more often than this multiple of epsilon (default 3). No promise.",
+        ),
+    ] = None,
     label: options.LabelColumn = "label",
     columns: options.ColumnOptions,
     weights: options.Weights = None,
@@ -38,73 +44,67 @@ def calibrate(
         output("--refusal-page FILE", "If label shift is refuted, an HTML page on where, and on the ways on."),
     ] = None,
     never_empty: Annotated[bool, expert("--never-empty", "Fill empty sets with the top label.")] = False,
-    origin: options.Origin,
-    seed: options.Seed = 0,
-    exact: options.Exact = False,
-    engine: options.Engine,
+    model_id: Annotated[
+        str | None, output("--model-id TEXT", "The classifier that made the scores, as you call it.")
+    ] = None,
+    note: Annotated[str | None, output("--note TEXT", "Anything that the certificate should remember.")] = None,
+    valid_until: Annotated[str | None, output("--valid-until DATE", "Last day of use, as 2027-01-31.")] = None,
+    seed: Annotated[int, expert("--seed N", "Seed of the coins that methods throw over the counts.", min=0)] = 0,
+    exact: Annotated[
+        bool, expert("--exact", "Keep every score instead of rounding down to 12 bits: more memory.")
+    ] = False,
+    engine: options.Engine = "arrow",
     force: options.Force = False,
-    printing: options.Printing,
+    as_json: options.Json = False,
 ) -> None:
     """Find thresholds with a guarantee, from a labelled SOURCE and an unlabelled TARGET.
 
     Example: pacshift calibrate source.parquet target.parquet --label diagnosis --epsilon 0.05 -o certificate.json
     """
+    import pacshift
     from pacshift.certificate.file import to_document
-    from pacshift.certification.calibrate import calibrate_rows
-    from pacshift.certification.label_sheet import LabelSheet
-    from pacshift.certification.request import require_fit
-    from pacshift.cli import certificates as after
-    from pacshift.cli.certificates import tally_inputs, with_origin
-    from pacshift.cli.inputs import load_tallies, open_both
+    from pacshift.cli.certificates import check_page, refused, with_origin
+    from pacshift.cli.inputs import open_data
     from pacshift.files.codec import seal
     from pacshift.methods import resolve_method
-    from pacshift.methods.ps_lp import balanced
     from pacshift.tally.groups import check_labels_per
     from pacshift.words.statements import statements
 
-    _require_no_page(out)
-    options.check_output(out, force, [*files.named, labelled])
-    numbers = options.read_numbers(weights, "--weights")
-    request = promise.check(never_empty=never_empty, weights=numbers, rng=seed, **asdict(origin))
-    chosen = balanced(resolve_method(method), options.read_class_balance(class_balance))
-    has_labels = target_label is not None or labelled is not None
-    require_fit(chosen, request, has_labels=has_labels)
-    options.require_one_way(target_label, labelled)
+    if out.suffix.lower() in (".html", ".htm"):
+        raise InputError(
+            f"-o names the certificate, a JSON file, got {out}. For a page of the certificate run "
+            f"`pacshift report CERTIFICATE -o {out.name}` afterwards. For a page of a refusal, should there be "
+            f"one, give --refusal-page {out.name}."
+        )
+    options.check_output(out, force, [*(files or ()), labelled])
+    page = refusal_page if target_label is None and labelled is None else None  # with labels nothing is refused
+    check_page(page, force, [*(files or ())], out)
     check_labels_per(labels_per, has_labels=target_label is not None, has_groups=columns.group is not None)
-    page = None if has_labels else refusal_page  # with labels nothing is refused
-    after.check_page(page, force, files.named, out)
-    if not printing.silent:  # what is printed afterwards says that every set holds all labels
+    asked: dict[str, Any] = promise.arguments() | {
+        "method": resolve_method(method),
+        "class_balance": int(class_balance) if class_balance in ("3", "6") else class_balance,
+        "weights": options.read_numbers(weights, "--weights"),
+        "never_empty": never_empty,
+        "rng": seed,
+        **{"model_id": model_id, "note": note, "valid_until": valid_until},
+    }
+    labels: dict[str, Any] = {"target_label": target_label, "labelled": labelled, "labels_per": labels_per}
+    data = open_data(files, columns.reading(label), silent=as_json, engine=engine, exact=exact, **labels)
+    if asked["method"].needs_target and data[-1] is None:
+        raise InputError(
+            f"no TARGET: method {asked['method'].name} needs unlabelled target scores as well as the source."
+        )
+    if not as_json:  # what is printed afterwards says that every set holds all labels
         warnings.simplefilter("ignore", UninformativeWarning)
-    rows = None
+    counted = len(data) == 1  # tables show bars of their own
     try:
-        if files.are_tallies:
-            options.require_no_table(target_label, labelled)
-            tally = load_tallies(files.named)
-            with progress("finding thresholds (%)", silent=printing.silent) as report:
-                made = calibrate_rows(tally, None, chosen, request, progress=report)
-            certificate = replace(made, provenance=replace(made.provenance, inputs=tally_inputs(files.named)))
-        else:
-            both = files.split()
-            if chosen.needs_target and not both["target"]:
-                raise InputError(
-                    f"no TARGET: method {chosen.name} needs unlabelled target scores as well as the source."
-                )
-            if engine.engine == "spark" and labelled is not None:
-                raise InputError("--labelled does not work with --engine spark. Leave out one of them.")
-            sheet = None if labelled is None else LabelSheet.load(labelled)
-            asked: dict[str, Any] = {**both, **columns.reading(label), **asdict(engine.check())}
-            asked |= {"target_label": target_label, "some_labels": True, "labels_per": labels_per}
-            rows = open_both(**asked, grid=not exact, silent=printing.silent)
-            certificate = calibrate_rows(*rows, chosen, request, promise.score, labelled=sheet)
+        with progress("finding thresholds (%)", silent=as_json) if counted else nullcontext() as report:
+            certificate = pacshift.calibrate(*data, **asked, labelled=labelled, progress=report)
     except AssumptionError as refusal:
-        found = None if rows is None else rows[0].columns
-        given = None if rows is None else after.Given(files.split()["target"], found, engine.engine)
-        told = after.with_commands(refusal, ctx, promise, columns, given)
-        after.write_page(told, page, force=force, silent=printing.silent)
-        raise told from None
+        raise refused(refusal, ctx, promise, columns, data, page) from None
     certificate = with_origin(certificate, ctx, seed).with_curves()
     certificate.save(out, overwrite=force)
-    if printing.as_json:
+    if as_json:
         document = {"certificate": str(out), "trivial": certificate.trivial, **to_document(certificate)}
         print_json(seal(document))  # so that what is printed can be loaded like the file
     else:
@@ -112,13 +112,3 @@ def calibrate(
         say_written(out)
     if certificate.trivial:
         raise typer.Exit(NOTHING_CERTIFIED)
-
-
-def _require_no_page(out: Path) -> None:
-    """Refuse a certificate that is called like a page."""
-    if out.suffix.lower() in (".html", ".htm"):
-        raise InputError(
-            f"-o names the certificate, a JSON file, got {out}. For a page of the certificate run "
-            f"`pacshift report CERTIFICATE -o {out.name}` afterwards. For a page of a refusal, should there be "
-            f"one, give --refusal-page {out.name}."
-        )

@@ -7,7 +7,7 @@ import typer
 
 from pacshift.cli import options
 from pacshift.cli.console import BROKEN, note, plain, print_json, results, right_aligned
-from pacshift.cli.options import expert, output, tables
+from pacshift.cli.options import basic, expert, output, tables
 from pacshift.words.numbers import at_most, between, given, mean_size, percent
 
 if TYPE_CHECKING:
@@ -18,7 +18,10 @@ def check(
     certificate_file: options.CertificateFile,
     table: Annotated[list[Path], typer.Argument(metavar="LABELLED", help="Files or folders, with labels.")],
     *,
-    label: options.KnownLabel = None,
+    label: Annotated[
+        str | None,
+        basic("--label -l COLUMN", "Column of the true labels, if it is not named as the certificate's."),
+    ] = None,
     scores: options.KnownScores = None,
     by_position: options.ByPosition = False,
     level: Annotated[float, expert("--level", "Confidence of the interval around the error.")] = 0.95,
@@ -37,7 +40,7 @@ def check(
         ),
     ] = None,
     drop_invalid: options.DropInvalid = False,
-    printing: options.Printing,
+    as_json: options.Json = False,
 ) -> None:
     """Compare the sets with true labels: error and size per class, and whether the guarantee was kept.
 
@@ -46,30 +49,26 @@ def check(
 
     Example: pacshift check certificate.json labelled.parquet --label diagnosis
     """
-    from pacshift import Certificate
-    from pacshift.certification.check import check_rows
-    from pacshift.cli.certificates import warn_before_use
-    from pacshift.cli.inputs import Watch
-    from pacshift.rows.arrow.table import read_rows
-    from pacshift.scores.check import check_rate
+    import pacshift
+    from pacshift.cli.certificates import label_column, warn_before_use
+    from pacshift.cli.inputs import Watch, open_table
 
-    certificate = Certificate.load(certificate_file)
-    level = check_rate(level, "--level")
+    certificate = pacshift.Certificate.load(certificate_file)
     warn_before_use(certificate, model_id)
-    known, group = certificate.columns, group_column(certificate, table, group)
-    rows = read_rows(
-        list(table),
-        label=label or (None if known is None else known.label) or "label",
+    group = group_column(certificate, table, group)
+    rows = open_table(
+        table,
+        label=label or label_column(certificate),
         scores=scores,
         by_position=by_position,
         group=group,
         drop_invalid=drop_invalid,
         like=certificate,
         keep=False,
-        watch=Watch(printing.silent, table),
+        watch=Watch(as_json, table),
     )
-    found = check_rows(certificate, rows, level=level)
-    if printing.as_json:
+    found = pacshift.check(certificate, rows, level=level)
+    if as_json:
         print_json({**_document(certificate, found), "group": group})
     else:
         _show(certificate, found)

@@ -1,11 +1,13 @@
 """``pacshift compare``: every method on the same data, side by side."""
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pacshift.cli import options
 from pacshift.cli.console import note, plain, print_json, results, right_aligned
 from pacshift.cli.options import known
+from pacshift.defaults import DELTA, EPSILON
+from pacshift.errors import InputError
 from pacshift.words.numbers import mean_size, percent
 
 if TYPE_CHECKING:
@@ -15,48 +17,48 @@ if TYPE_CHECKING:
 
 def compare(
     *,
-    files: options.Files,
-    promise: options.Promise,
+    files: options.Files = None,
+    epsilon: options.Epsilon = EPSILON,
+    delta: options.Delta = DELTA,
     label: options.LabelColumn = "label",
     target_label: Annotated[
         str | None, known("--target-label COLUMN", "Column of the target's labels, if known: shows the error.")
     ] = None,
     weights: options.Weights = None,
     columns: options.ColumnOptions,
-    printing: options.Printing,
+    as_json: options.Json = False,
 ) -> None:
     """Run all methods on the same SOURCE and TARGET; ORACLE only with --weights.
 
     Example: pacshift compare source.parquet target.parquet --label diagnosis --epsilon 0.05
     """
-    from pacshift.cli.inputs import open_both
-    from pacshift.comparison import compare_rows
-    from pacshift.methods import usable_methods
+    import pacshift
+    from pacshift.cli.inputs import open_data
 
-    request = promise.check(weights=options.read_numbers(weights, "--weights"))
-    source, target = open_both(
-        **files.split(target="a table of target scores to measure the sets on"),
-        **columns.reading(label),
-        silent=printing.silent,
-        target_label=target_label,
-        labels_per="row",  # every row has a label
-    )
-    assert target is not None  # else there was an error
-    methods = usable_methods(with_weights=bool(request.weights))
-    compared = compare_rows(source, target, methods, request, promise.score)
-    if printing.as_json:
-        rates = {"epsilon": request.epsilon, "delta": request.delta}
-        print_json({**rates, "rows": target.last.n_given, "methods": list(map(asdict, compared.rows))})
-    else:
-        with_error = any(row.error is not None for row in compared.rows)
-        error = ["target error"] if with_error else []
-        shown = right_aligned("method", "guarantees", *error, "mean set size", "empty sets", left=2)
-        for row in compared.rows:
-            shown.add_row(*cells(row, epsilon=request.epsilon, with_error=with_error))
-        results().print(shown)
-        for row in compared.rows:
-            if row.note:
-                note(f"{row.method}: {row.note}")
+    asked: dict[str, Any] = {"epsilon": epsilon, "delta": delta}
+    asked["weights"] = options.read_numbers(weights, "--weights")
+    labels: dict[str, Any] = {
+        "target_label": target_label,
+        "some_labels": False,
+        "labels_per": "row",
+    }  # every row has a label
+    data = open_data(files, columns.reading(label), silent=as_json, **labels)
+    if len(data) == 1 or data[1] is None:
+        raise InputError("no TARGET: name a table of target scores to measure the sets on.")
+    compared = pacshift.compare(*data, **asked)
+    if as_json:
+        rates = {"epsilon": compared.epsilon, "delta": compared.delta}
+        print_json({**rates, "rows": data[1].last.n_given, "methods": list(map(asdict, compared.rows))})
+        return
+    with_error = any(row.error is not None for row in compared.rows)
+    error = ["target error"] if with_error else []
+    shown = right_aligned("method", "guarantees", *error, "mean set size", "empty sets", left=2)
+    for row in compared.rows:
+        shown.add_row(*cells(row, epsilon=compared.epsilon, with_error=with_error))
+    results().print(shown)
+    for row in compared.rows:
+        if row.note:
+            note(f"{row.method}: {row.note}")
 
 
 def cells(row: "ComparisonRow", *, epsilon: float, with_error: bool) -> list[str]:

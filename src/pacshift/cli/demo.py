@@ -21,25 +21,24 @@ def demo(
     ctx: typer.Context,
     *,
     out: Annotated[Path, basic("--out -o FOLDER", "For figure, report, tables.")] = Path("pacshift-demo"),
-    draws: Annotated[int, basic("--draws", "How often the data are drawn anew.", min=1)] = 10,
-    printing: options.Printing,
+    as_json: options.Json = False,
 ) -> None:
     """See every method under a simulated label shift, with true errors, in seconds.
 
     Example: pacshift demo
     """
     from pacshift.cli.certificates import with_origin
-    from pacshift.cli.simulated import find, write
+    from pacshift.cli.simulated import SEED, find, write
 
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"cannot make the folder {out}: {error.strerror}. Choose another with -o.") from None
-    with progress("drawing and calibrating", silent=printing.silent) as report:
-        found = find(draws, 0, report)
-    found = replace(found, certificate=with_origin(found.certificate, ctx, seed=0))
+    with progress("drawing and calibrating", silent=as_json) as report:
+        found = find(report)
+    found = replace(found, certificate=with_origin(found.certificate, ctx, SEED))
     files = write(out, found)
-    if printing.as_json:
+    if as_json:
         print_json(_document(found, files))
     else:
         _show(found, files)

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
@@ -11,7 +11,18 @@ from typing import TYPE_CHECKING, Any
 from pacshift.cli.console import note, progress
 from pacshift.errors import InputError
 from pacshift.tally import Tally
-from pacshift.tally.once import counted_twice, repeated_files, require_distinct, why_in_words
+from pacshift.tally.once import (
+    Input,
+    Role,
+    counted_twice,
+    file_sha256,
+    limited,
+    printable,
+    repeated_files,
+    require_distinct,
+    together,
+    why_in_words,
+)
 
 if TYPE_CHECKING:
     from pacshift.cli.console import Report
@@ -48,48 +59,88 @@ class Watch:
             tell_repeated_ids(self.paths, rows.columns)
 
 
-def open_both(
-    source: Sequence[Path],
-    target: Sequence[Path],
+def open_data(
+    files: Sequence[Path] | None,
+    reading: dict[str, Any],
     *,
     silent: bool,
-    engine: str = "arrow",
-    master: str | None = None,
     target_label: str | None = None,
-    some_labels: bool = False,
-    labels_per: Any = None,
-    columns: Any = None,
-    grid: bool = True,
-    **reading: Any,
-) -> "tuple[Rows, Rows | None]":
-    """A labelled source and, if there is one, a target whose columns are those of the source.
+    labelled: Path | None = None,
+    engine: str = "arrow",
+    exact: bool = False,
+    **target: Any,
+) -> "tuple[Tally] | tuple[Rows, Rows | None]":
+    """What a verb takes first: the sum of tallies; or a labelled source and, if there is one, its target.
 
-    ``reading`` are the arguments of ``read_rows``, ``columns`` those of a certificate to be made again.
-    ``target_label`` names labels of all rows of the target, or of some.
+    ``reading`` says how the source is read, as ``read_rows`` takes it; the target is read like the source.
+    ``target_label`` names labels of its rows, of some unless ``target`` says otherwise; ``labelled`` is a sheet.
     """
-    watch = Watch(silent, source if engine == "arrow" else ())
-    if engine == "spark":
-        from pacshift.cli.spark import cluster_rows
-
-        if not grid:
+    paths = list(files or ())
+    counted = [path for path in paths if path.suffix == ".tally"]
+    labels = {"--target-label": target_label, "--labelled": labelled}
+    on_target = [flag for flag, given in labels.items() if given is not None]
+    if len(on_target) > 1:
+        raise InputError("--target-label and --labelled are two ways to say the same. Give one of them.")
+    if counted:
+        for path in (path for path in paths if path not in counted):
             raise InputError(
-                "--exact does not work with --engine spark, which counts on the grid. Leave out one of them."
+                f"tallies and tables do not mix: {counted[0]} is a tally, {path} is not. Count the tables first, "
+                "with `pacshift tally`."
             )
-        if target_label is not None:
-            raise InputError("--target-label does not work with --engine spark. Leave out one of them.")
-        own: Rows = cluster_rows(master, source, name="source", role="source", watch=watch, **reading)
-        if not target:
-            return own, None
-        reading |= {"label": None, "scores": None, "classes": own.classes, "columns": own.columns}
-        return own, cluster_rows(master, target, name="target", role="target", watch=watch, **reading)
-    from pacshift.rows.arrow.table import read_rows
+        for flag in on_target:
+            raise InputError(f"{flag} is about rows of the TARGET table, but tallies hold no rows.")
+        return (load_tallies(paths),)
+    if len(paths) > 2:
+        raise InputError(
+            f"one SOURCE and one TARGET, got {len(paths)} paths. Put the files of each into a folder, or "
+            "name them by a pattern in quotes: 'part-*.parquet'."
+        )
+    if not paths:
+        raise InputError("no SOURCE: name a labelled table (a file or a folder).")
+    if engine != "arrow":
+        for flag in [*on_target, *(["--exact"] if exact else [])]:
+            raise InputError(f"{flag} does not work with --engine spark. Leave out one of them.")
+    watch = Watch(silent, paths[:1] if engine == "arrow" else ())
+    how: dict[str, Any] = {"watch": watch, "engine": engine, "grid": not exact}
+    source = open_table(paths[:1], **reading, **how, name="source", role="source")
+    if len(paths) < 2:
+        return source, None
+    asked = {**reading, "label": target_label, "scores": None, "classes": None, "like": source, **how}
+    return source, open_table(paths[1:], **{"some_labels": True, **asked, **target}, name="target", role="target")
 
-    own = read_rows(list(source), **reading, name="source", role="source", columns=columns, grid=grid, watch=watch)
-    if not target:
-        return own, None
-    reading |= {"label": target_label, "scores": None, "classes": None}
-    how: dict[str, Any] = {"some_labels": some_labels, "labels_per": labels_per, "grid": grid, "watch": watch}
-    return own, read_rows(list(target), **reading, **how, name="target", role="target", like=own)
+
+def open_table(paths: Sequence[Path], *, engine: str = "arrow", **reading: Any) -> "Rows":
+    """A table, read on this machine or on a cluster: ``reading`` are arguments of ``read_rows``."""
+    if engine == "arrow":
+        from pacshift.rows.arrow.table import read_rows
+
+        return read_rows(list(paths), **reading)
+    if engine not in ("spark", "yarn") and "://" not in engine and not engine.startswith("local"):
+        raise InputError(f"--engine must be arrow, spark or the master of a Spark cluster, got {engine!r}.")
+    from pacshift.cli.spark import cluster_rows
+
+    for name in ("grid", "keep", "some_labels", "labels_per"):  # a cluster counts on the grid, and keeps nothing
+        reading.pop(name, None)
+    if (like := reading.pop("like", None)) is not None:
+        reading |= {"classes": like.classes, "columns": like.columns}
+    return cluster_rows("local[*]" if engine == "spark" else engine, paths, **reading)
+
+
+def load_tallies(paths: Sequence[Path]) -> Tally:
+    """The sum of tally files, whatever site each came from. Its inputs are these files."""
+    for first, second, *_ in repeated_files(paths):  # also those of arrays
+        raise counted_twice(first, second)
+    tallies, found = [Tally.load(path) for path in paths], list[Input]()
+    require_distinct(tallies, [str(path) for path in paths])
+    for path, tally in zip(paths, tallies, strict=True):
+        rows: tuple[tuple[Role, int], ...] = (("source", tally.n_source), ("target", tally.n_target))
+        for role, n_rows in rows:
+            # What was left out when the files behind the tally were counted, where it says so.
+            behind = [one for one in tally.inputs if one.role == role]
+            left_out = together(behind) if behind and not tally.n_more_inputs else (None, (), None)
+            if n_rows:
+                found.append(Input(role, printable(path.name), n_rows, (), file_sha256(path), *left_out))
+    return replace(Tally.sum(tallies), inputs=limited(found), n_more_inputs=0)
 
 
 def tell_dropped(what: str, dropped: int, rows: int, why: Sequence[tuple[str, int]] = ()) -> None:
@@ -98,23 +149,14 @@ def tell_dropped(what: str, dropped: int, rows: int, why: Sequence[tuple[str, in
         note(f"{what}: {dropped:,} of {dropped + rows:,} rows left out{why_in_words(why)}.")
 
 
-def load_tallies(paths: Sequence[Path]) -> Tally:
-    """The sum of tally files, whatever site each came from."""
-    for first, second, *_ in repeated_files(paths):  # also those of arrays
-        raise counted_twice(first, second)
-    tallies = [Tally.load(path) for path in paths]
-    require_distinct(tallies, [str(path) for path in paths])
-    return Tally.sum(tallies)
-
-
-def tell_repeated_ids(paths: Sequence[Path], columns: "Columns | None", scores: str | None = None) -> None:
+def tell_repeated_ids(paths: Sequence[Path], columns: "Columns | None") -> None:
     """Say which column of a table may name groups, if it is not one of ``columns``. Looks at a batch."""
     import pyarrow.compute as pc
 
     from pacshift.rows.arrow.files import open_source
     from pacshift.rows.arrow.source import without_codes
 
-    source = open_source(list(paths), label=None, scores=scores, columns=columns)
+    source = open_source(list(paths), label=None, columns=columns)
     used = () if columns is None else columns.used
     names = [name for name in source.schema.names if NAMED_LIKE_AN_ID.fullmatch(name) and name not in used]
     for name in (name for name in names if source.schema.names.count(name) == 1):

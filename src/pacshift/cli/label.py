@@ -2,7 +2,7 @@
 
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -28,22 +28,23 @@ def label(
     ] = None,
     out: Annotated[Path, basic("--out -o FILE", "The sheet, a CSV file.")] = Path("to_label.csv"),
     keep: options.Keep = None,
-    promise: options.Promise,
+    promise: options.ScoredPromise,
     columns: options.ColumnOptions,
     seed: Annotated[
         int | None, expert("--seed N", "Seed of the random order. Default: from the operating system.", min=0)
     ] = None,
     force: options.Force = False,
-    printing: options.Printing,
+    as_json: options.Json = False,
 ) -> None:
     """Draw random rows of a TARGET to be labelled, so that their labels can certify sets, whatever the shift is.
 
     Example: pacshift label target.parquet --budget 400 --looks 100,200 --keep id -o to_label.csv
     """
-    from pacshift.certification.label_sheet import label_sheet
+    import pacshift
+    from pacshift.certification.request import check_request
     from pacshift.certification.sheet_file import require_csv
-    from pacshift.cli.inputs import Watch
-    from pacshift.rows.arrow.table import read_rows
+    from pacshift.cli.inputs import Watch, open_table
+    from pacshift.scores.transforms import resolve_transform
 
     if out.is_file() and not force and out != table:
         raise InputError(
@@ -53,17 +54,25 @@ def label(
         )
     options.check_output(out, force, [table])
     require_csv(out)
-    promise.check()
-    asked: dict[str, Any] = {"budget": budget, "looks": options.read_numbers(looks, "--looks", int) or []}
-    asked |= {"epsilon": promise.epsilon, "delta": promise.delta, "rng": seed}
-    watch = Watch(printing.silent)
-    rows = read_rows([table], **columns.reading(None), name="target", role="target", keep=False, watch=watch)
-    kept = list(dict.fromkeys(options.read_names(keep)))
-    sheet = label_sheet(rows, **asked, keep=kept)
+    asked = promise.arguments()
+    resolve_transform(asked.pop("score"))
+    request = check_request(**asked)  # what the next command will ask for, before anybody labels
+    rows = open_table(
+        [table], **columns.reading(None), name="target", role="target", keep=False, watch=Watch(as_json)
+    )
+    sheet = pacshift.label_sheet(
+        rows,
+        budget=budget,
+        looks=options.read_numbers(looks, "--looks", int) or (),
+        epsilon=request.epsilon,
+        delta=request.delta,
+        rng=seed,
+        keep=list(dict.fromkeys(options.read_names(keep))),
+    )
     sheet.save(out, overwrite=force)
     again = ["--labelled", str(out), *words(promise), *words(columns), "-o", "certificate.json"]
     command = shlex.join(["pacshift", "calibrate", "SOURCE", str(table), *again])  # only the user knows SOURCE
-    if printing.as_json:
+    if as_json:
         numbers = {"rows": len(sheet.rows), "pilot": sheet.n_pilot, "looks": list(sheet.looks), "seed": sheet.seed}
         target = {"target_rows": sheet.n_target, "dropped": rows.last.faults.n_rows, "classes": list(rows.classes)}
         print_json({"sheet": str(out), **numbers, **target, "next": command})

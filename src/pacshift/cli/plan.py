@@ -8,7 +8,7 @@ import typer
 
 from pacshift.cli import options
 from pacshift.cli.console import plain, print_json, progress, results, say_written
-from pacshift.cli.options import basic, known
+from pacshift.cli.options import basic
 from pacshift.defaults import DELTA, EPSILON
 from pacshift.errors import InputError
 
@@ -45,12 +45,9 @@ def plan(
     delta: options.Delta = DELTA,
     method: options.Method = "PS-LP",
     label: options.LabelColumn = "label",
-    source_mix: Annotated[
-        str | None, known("--source-mix A=0.5,B=0.5", "Shares of the source rows. Default: the pilot's.")
-    ] = None,
-    columns: options.PilotColumns,
+    scores: options.Scores = None,
     force: options.Force = False,
-    printing: options.Printing,
+    as_json: options.Json = False,
 ) -> None:
     """Find how many rows give sets of a wanted size, or which size given rows will give.
 
@@ -65,23 +62,16 @@ def plan(
         options.check_output(out, force, [pilot])
         if out.suffix.lower() not in PICTURES:
             raise InputError(f"{out}: unknown kind of picture. Its name must end in {', '.join(PICTURES)}.")
-    options.Promise(epsilon=epsilon, delta=delta).check()
     chosen = resolve_method(method)
-    data = _read_pilot(pilot, **columns.reading(label))
-    asked: dict[str, Any] = {
-        "epsilon": epsilon,
-        "delta": delta,
-        "n_source": n_source,
-        "n_target": n_target,
-        "size": size,
-        "target_mix": [read_mix(text, data["classes"]) for text in target_mix or ()] or None,
-        "source_mix": None if source_mix is None else read_mix(source_mix, data["classes"]),
-    }
-    with progress("simulating", silent=printing.silent) as report:
+    data = _read_pilot(pilot, label=label, scores=scores)
+    mixes = [read_mix(text, data["classes"]) for text in target_mix or ()]
+    asked: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "target_mix": mixes or None}
+    asked |= {"n_source": n_source, "n_target": n_target, "size": size}
+    with progress("simulating", silent=as_json) as report:
         made = pacshift.plan(**data, **asked, method=chosen, progress=report)
     if out is not None:
         _draw(made, out, force)
-    if printing.as_json:
+    if as_json:
         print_json(_document(made, out))
     else:
         results().print(plain(made.explain()))
@@ -128,7 +118,8 @@ def _draw(made: "Plan", out: Path, force: bool) -> None:
     from matplotlib.figure import Figure
 
     from pacshift.files.writing import atomic_write
-    from pacshift.plots import WIDTH, plan_curve
+    from pacshift.plots import plan_curve
+    from pacshift.plots.axes import WIDTH
 
     figure = Figure(figsize=(WIDTH, 3.2), layout="constrained")
     plan_curve(made, ax=figure.subplots())

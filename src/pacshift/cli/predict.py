@@ -25,7 +25,7 @@ def predict(
     drop_invalid: options.DropInvalid = False,
     keep_invalid: options.KeepInvalid = False,
     force: options.Force = False,
-    printing: options.Printing,
+    as_json: options.Json = False,
 ) -> None:
     """Write the prediction set of every row: a list of class names and its size.
 
@@ -44,12 +44,12 @@ def predict(
     warn_before_use(certificate, model_id)
     reading: dict[str, Any] = {"scores": scores, "by_position": by_position, "keep": options.read_names(keep)}
     invalid: dict[str, Any] = {"drop_invalid": drop_invalid, "keep_invalid": keep_invalid}
-    with progress("predicting", silent=printing.silent) as report:
+    with progress("predicting", silent=as_json) as report:
         written = write_sets(certificate, list(table), out, **reading, **invalid, overwrite=force, progress=report)
     tell_dropped("table", written.n_dropped, written.n_rows)
     if written.n_invalid:
         note(f"table: {written.n_invalid:,} of {written.n_rows:,} rows have no set: their scores cannot be used.")
-    if printing.as_json:
+    if as_json:
         counts = {"rows": written.n_rows, "dropped": written.n_dropped, "invalid": written.n_invalid}
         print_json({"sets": str(out), **counts, "set_sizes": written.set_sizes.tolist()})
     else:

@@ -7,6 +7,7 @@ from rich.table import Table
 from pacshift.cli import options
 from pacshift.cli.console import plain, print_json, results
 from pacshift.defaults import DELTA
+from pacshift.errors import InputError
 from pacshift.words.numbers import all_but, between, numbers_between, percent
 
 if TYPE_CHECKING:
@@ -15,30 +16,26 @@ if TYPE_CHECKING:
 
 def prevalence(
     *,
-    files: options.Files,
+    files: options.Files = None,
     delta: options.Delta = DELTA,
     known: options.Known = None,
     label: options.LabelColumn = "label",
     columns: options.ColumnOptions,
-    printing: options.Printing,
+    as_json: options.Json = False,
 ) -> None:
     """Bound the share of each class on the TARGET, from a labelled SOURCE and the predictions alone.
 
     Example: pacshift prevalence source.parquet target.parquet --label diagnosis --known 'heart disease=0..0.3'
     """
-    from pacshift import prevalence
-    from pacshift.cli.inputs import load_tallies, open_both
-    from pacshift.rows.fold import both
+    import pacshift
+    from pacshift.cli.inputs import open_data
 
-    options.Promise(delta=delta, known=known).check()
-    if files.are_tallies:
-        tally = load_tallies(files.named)
-    else:
-        named = files.split(target="an unlabelled table after the labelled one")
-        rows = open_both(**named, **columns.reading(label), silent=printing.silent)
-        tally = both(*rows, soft=False, bins=False)
-    found = prevalence(tally, delta=delta, known_mix=options.read_known(known))
-    if printing.as_json:
+    known_mix = options.read_known(known)
+    data = open_data(files, columns.reading(label), silent=as_json)
+    if data[-1] is None:
+        raise InputError("no TARGET: name an unlabelled table after the labelled one.")
+    found = pacshift.prevalence(*data, delta=delta, known_mix=known_mix)
+    if as_json:
         print_json(document(found))
     else:
         _show(found)

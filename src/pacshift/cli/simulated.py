@@ -31,6 +31,7 @@ from pacshift.tally import Tally
 
 EPSILON, DELTA = 0.1, 5e-4
 """Those of the paper."""
+DRAWS, SEED = 10, 0
 METHOD = "PS-LP"
 METHODS_DRAWN = ("PS-LP", "LWCP", "PS")
 """The default, conformal prediction class by class, and calibration that ignores the shift: one of each kind."""
@@ -137,23 +138,23 @@ class Findings:
         return float(np.mean([row.size for row in self.of(method)]))
 
 
-def find(draws: int, seed: int, report: Progress | None) -> Findings:
+def find(report: Progress | None) -> Findings:
     """Draw, calibrate and measure."""
     world, trials = World(), []
     methods = usable_methods(with_weights=True)
-    for trial in range(draws):
+    for trial in range(DRAWS):
         if report:
-            report(trial, draws)
-        draw = Draw(world, seed, trial)
+            report(trial, DRAWS)
+        draw = Draw(world, SEED, trial)
         trials.append([draw.run(method) for method in methods])
-    first = Draw(world, seed, 0)
+    first = Draw(world, SEED, 0)
     tally = replace(first.tally("probability"), classes=world.class_names)
     made = calibrate(tally, epsilon=EPSILON, delta=DELTA, method=METHOD, rng=first.rng(METHOD))
     target = world.scores[first.target]
 
     rows = memory(target, name="target", role="target", classes=world.class_names)
     certificate = measured(made, Data(tally, target=rows), METHODS[METHOD](), sizes=True)
-    return Findings(certificate, first, trials, rare_case(seed))
+    return Findings(certificate, first, trials, rare_case(SEED))
 
 
 def rare_case(seed: int) -> RareCase:

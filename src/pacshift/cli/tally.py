@@ -1,8 +1,9 @@
 """``pacshift tally``: from the table of a site to one small file of counts."""
 
 from dataclasses import replace
+from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -10,8 +11,13 @@ from pacshift.cli import options
 from pacshift.cli.console import note, print_json, results, say_written
 from pacshift.cli.options import basic, output
 
-if TYPE_CHECKING:
-    from pacshift.rows.base import Rows
+
+class Part(StrEnum):
+    """What a tally can do without."""
+
+    SOFT = "soft"
+    BINS = "bins"
+    INPUTS = "inputs"
 
 
 def tally(
@@ -22,47 +28,43 @@ def tally(
         str | None, basic("--label -l COLUMN", "Column of the true labels; leave it out for a target.")
     ] = None,
     columns: options.ColumnOptions,
-    soft: Annotated[bool, output("--soft/--no-soft", "Keep sums that only PS-R and WCP use.")] = True,
-    bins: Annotated[
-        bool,
-        output("--bins/--no-bins", "Keep a target's scores in coarse bins: PS-LP's sets are smaller with them."),
-    ] = True,
-    list_inputs: Annotated[
-        bool, output("--inputs/--no-inputs", "List the files in the tally, with rows, columns and SHA-256.")
-    ] = True,
+    leave_out: Annotated[
+        list[Part] | None,
+        output(
+            "--leave-out",
+            "What the tally shall not hold: sums that only PS-R and WCP use; a target's scores in coarse bins "
+            "(PS-LP's sets grow); names and SHA-256 of the files. Can be repeated.",
+        ),
+    ] = None,
     score: options.Score = "probability",
-    exact: options.Exact = False,
-    engine: options.Engine,
+    engine: options.Engine = "arrow",
     force: options.Force = False,
-    printing: options.Printing,
+    as_json: options.Json = False,
 ) -> None:
     """Count a table and write only the counts: a labelled source with --label, else an unlabelled target.
 
     Example: pacshift tally ward.parquet --label diagnosis -o ward.tally, then elsewhere
     pacshift calibrate ward.tally clinic.tally target.tally
     """
-    from pacshift.cli.inputs import Watch
+    from pacshift.cli.inputs import Watch, open_table
     from pacshift.rows.fold import tally as count
     from pacshift.scores.transforms import resolve_transform
     from pacshift.words.findings import logits_note
 
     options.check_output(out, force, table)
-    reading = {**columns.reading(label), "name": "table", "role": "target" if label is None else "source"}
-    reading["watch"] = Watch(printing.silent, table if engine.check().engine == "arrow" else ())
-    if engine.engine == "spark":
-        from pacshift.cli.spark import cluster_rows
-
-        rows: Rows = cluster_rows(engine.master, table, **reading)
-    else:
-        from pacshift.rows.arrow.table import read_rows
-
-        rows = read_rows(list(table), **reading, grid=not exact, keep=False)
-    made = count(rows, resolve_transform(score), soft=soft, bins=bins, hashed=list_inputs)
+    watch, role = Watch(as_json, table if engine == "arrow" else ()), "target" if label is None else "source"
+    rows = open_table(
+        table, engine=engine, **columns.reading(label), name="table", role=role, watch=watch, keep=False
+    )
+    kept = {part: part not in (leave_out or ()) for part in Part}
+    made = count(
+        rows, resolve_transform(score), soft=kept[Part.SOFT], bins=kept[Part.BINS], hashed=kept[Part.INPUTS]
+    )
     for text in logits_note(made):  # no certificate will say it
         note(text)
-    (made if list_inputs else replace(made, inputs=())).save(out)
+    (made if kept[Part.INPUTS] else replace(made, inputs=())).save(out)
     n_rows, n_usable = rows.last.n_given, rows.last.n_rows - rows.last.faults.n_rows
-    if printing.as_json:
+    if as_json:
         counts = {
             "rows_in_all": n_usable,
             "n_source": made.n_source,

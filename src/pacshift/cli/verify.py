@@ -12,57 +12,46 @@ from pacshift.cli.options import known
 def verify(
     certificate_file: options.CertificateFile,
     *,
-    files: options.Files,
-    label: options.KnownLabel = None,
+    files: options.Files = None,
     target_label: Annotated[
         str | None, known("--target-label COLUMN", "The target's labels, if the certificate was made with them.")
     ] = None,
     labelled: options.Labelled = None,
-    printing: options.Printing,
+    as_json: options.Json = False,
 ) -> None:
     """Make a certificate again from its SOURCE and TARGET, and say whether it is the same.
 
-    Method, options, seed and all else are read from the certificate. Exit code 4: these data do not give it.
+    Method, columns, options, seed and all else are read from the certificate. Exit code 4: these data do not give
+    it.
 
     Example: pacshift verify certificate.json source.parquet target.parquet
     """
-    from pacshift import Certificate
-    from pacshift.certification.label_sheet import LabelSheet
-    from pacshift.certification.verify import verify_rows
-    from pacshift.cli.certificates import tally_inputs
-    from pacshift.cli.inputs import load_tallies, open_both
+    import pacshift
+    from pacshift.cli.certificates import label_column
+    from pacshift.cli.inputs import open_data
 
-    options.require_one_way(target_label, labelled)
-    certificate = Certificate.load(certificate_file)
-    if files.are_tallies:
-        options.require_no_table(target_label, labelled)
-        inputs = tally_inputs(files.named)
-        found = verify_rows(certificate_file, load_tallies(files.named), None, inputs=inputs)
-    else:
-        known = certificate.columns
-        rows = open_both(
-            **files.split(),
-            label=label or (None if known is None else known.label) or "label",
-            classes=certificate.classes,
-            columns=known,
-            group=None if known is None else known.group,
-            softmax=certificate.softmax,
-            drop_invalid=True,  # rows are left out again, and compared with those on record
-            target_label=target_label,
-            some_labels=True,
-            labels_per=None if certificate.target_grouped is None else certificate.target_grouped.labels_per,
-            silent=printing.silent,
-        )
-        sheet = None if labelled is None else LabelSheet.load(labelled)
-        found = verify_rows(certificate_file, *rows, labelled=sheet, named=known is not None)
-    if printing.as_json:
+    certificate = pacshift.Certificate.load(certificate_file)
+    known, grouped = certificate.columns, certificate.target_grouped
+    data = open_data(
+        files,
+        {
+            "label": label_column(certificate),
+            "like": certificate,
+            "group": None if known is None else known.group,
+            "drop_invalid": True,  # rows are left out again, and compared with those on record
+        },
+        silent=as_json,
+        target_label=target_label,
+        labelled=labelled,
+        labels_per=None if grouped is None else grouped.labels_per,
+    )
+    found = pacshift.verify(certificate_file, *data, labelled=labelled)
+    if as_json:
         parts = ("verdict", "differences", "provenance_differences", "unverified")
         print_json({name: getattr(found, name) for name in parts})
     else:
-        console, (first, *rest) = results(), found.text.splitlines()
+        first, *rest = map(plain, found.text.splitlines())
         colour = {"different": "red", "equal": "green"}.get(found.verdict, "yellow")
-        console.print(f"[{colour}]{found.verdict}[/]: {plain(first)}")
-        for line in rest:
-            console.print(plain(line))
+        results().print("\n".join([f"[{colour}]{found.verdict}[/]: {first}", *rest]))
     if found.verdict == "different":
         raise typer.Exit(BROKEN)

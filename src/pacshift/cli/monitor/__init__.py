@@ -159,15 +159,16 @@ def monitor(
         output("--fail-on", "Exit with 4 also if a period is not proven, or is missing; can be repeated."),
     ] = None,
     model_id: options.UsedModelId = None,
-    exact: options.Exact = False,
     force: options.Force = False,
-    printing: options.MonitorPrinting,
+    as_json: options.Json = False,
+    quiet: Annotated[bool, output("--quiet -q", "Print alerts and errors only.")] = False,
 ) -> None:
     """Report on every period of an unlabelled TARGET: label mix, assumption, whether the sets in use still hold.
 
     Example: pacshift monitor source.parquet visits/ --timestamp seen_at --period month --state watch
     """
     from pacshift import Certificate, Monitor
+    from pacshift.certification.request import check_request
     from pacshift.cli.monitor.output import Outcome, check_outputs, deliver, words_for
     from pacshift.cli.monitor.run import choose_certificate, follow, go_back, label_period, read_source
     from pacshift.methods import resolve_method
@@ -182,10 +183,10 @@ def monitor(
     check_outputs(files, force, inputs, watching.state)
     given = None if watching.certificate_file is None else Certificate.load(watching.certificate_file)
     asked = promise.as_in(given)
-    request = asked.check(model_id=model_id)
+    request = check_request(**asked.arguments(), model_id=model_id)
     chosen = require_own_promise(resolve_method(method))
     watching.check_periods(columns.group)
-    read = read_source(source, label, asked.score, columns, chosen, given, exact=exact, silent=printing.silent)
+    read = read_source(source, label, columns, chosen, given, silent=as_json or quiet)
     kept: dict[str, Any] = {"model_id": model_id, "state": watching.state, "columns": read.columns}
     watch = Monitor(read.counted, method=chosen, forever=watching.forever, **asked.arguments(), **kept)
     with watch.exclusive():
@@ -199,6 +200,6 @@ def monitor(
                 label_period(watch, targets, read, watching.labelled, request)
         told = Outcome.of(watch, fail_on or ())
         words = words_for(ctx, source, changed(columns, softmax=read.counted.softmax), read.columns, watching.key)
-        deliver(watch, told, files, force, printing, words)
+        deliver(watch, told, files, words, force=force, as_json=as_json, quiet=quiet)
     if told.failed or told.failed_gaps:
         raise typer.Exit(BROKEN)

@@ -75,23 +75,25 @@ def deliver(
     watch: Monitor,
     found: Outcome,
     files: Sequence[Path],
-    force: bool,
-    printing: options.MonitorPrinting,
     words: Words,
+    *,
+    force: bool,
+    as_json: bool,
+    quiet: bool,
 ) -> None:
     """Write the page, and the table if there is one; print the answer; then remember that it was told."""
     write_history_page(watch, files[0], overwrite=force, gaps=found.gaps, words=words)
     for table in files[1:]:
         write_history(watch.history, table, overwrite=force)
-    _show(watch, found, files, printing, words)
+    _show(watch, found, files, words, as_json=as_json, quiet=quiet)
     watch.mark_delivered(found.gaps)  # what did not get so far is told by the next run
 
 
 def _show(
-    watch: Monitor, found: Outcome, files: Sequence[Path], printing: options.MonitorPrinting, words: Words
+    watch: Monitor, found: Outcome, files: Sequence[Path], words: Words, *, as_json: bool, quiet: bool
 ) -> None:
     """The answer, for machines or for people."""
-    if printing.as_json:
+    if as_json:
         print_json(
             {
                 "page": str(files[0]),
@@ -115,7 +117,7 @@ def _show(
                 ],
             }
         )
-    elif not printing.quiet:
+    elif not quiet:
         _print(watch, found, files, words)
     elif found.failed or found.failed_gaps:  # cron mails what is printed: an alert is never silent
         said = [f"{report.period} is {report.verdict}" for report in found.failed]

@@ -16,7 +16,7 @@ from pacshift.certification.request import Request
 from pacshift.cli import options
 from pacshift.cli.certificates import require_model
 from pacshift.cli.console import note, progress
-from pacshift.cli.inputs import Watch, open_both
+from pacshift.cli.inputs import Watch
 from pacshift.cli.monitor import Watching
 from pacshift.errors import InputError
 from pacshift.methods import PST, Method
@@ -69,23 +69,21 @@ class Read:
 def read_source(
     path: Path,
     label: str,
-    score: str,
     asked: options.ColumnOptions,
     method: Method,
     certificate: Certificate | None,
     *,
-    exact: bool,
     silent: bool,
 ) -> Read:
     """Count the source, as the certificate in use takes its scores if there is one."""
     if path.suffix == ".tally":
         return Read(path, label, Tally.load(path), None, asked, method, silent)
-    reading = asked.reading(label)
+    reading, score = asked.reading(label), "probability"
     if certificate is not None:
         reading["classes"] = reading["classes"] or certificate.classes
         reading["softmax"] = reading["softmax"] or certificate.softmax
         score = certificate.score
-    rows, _ = open_both((path,), (), **reading, grid=not exact, silent=silent)
+    rows = read_rows([path], **reading, name="source", role="source", watch=Watch(silent, [path]))
     counted = fold.tally(rows, resolve_transform(score_for(method, score)), soft=method.needs_soft)
     return Read(path, label, counted, rows.columns, asked, method, silent)
 
