@@ -35,7 +35,7 @@ from typer.testing import CliRunner
 import pacshift
 from pacshift import Certificate, LabelSheet, Population, Tally
 from pacshift.cli import app
-from pacshift.files.codec import to_json
+from pacshift.files.codec import record
 
 RECORD = Path(__file__).parent / "files" / "golden.json"
 NAMES = np.array(["a", "b", "c"], object)
@@ -208,8 +208,8 @@ def counts_of(tally: Tally) -> object:
         ],
         "scores": [tally.values, tally.counts, tally.starts, tally.bins],
         "soft": None if soft is None else [getattr(soft, name) for name in soft.__dataclass_fields__],
-        "inputs": [to_json(one) for one in tally.inputs],
-        "grouped": [one and to_json(one) for one in (tally.source_grouped, tally.target_grouped)],
+        "inputs": [record(type(one)).write(one) for one in tally.inputs],
+        "grouped": [one and record(type(one)).write(one) for one in (tally.source_grouped, tally.target_grouped)],
         "kind": [tally.softmax, tally.grid],
     }
 

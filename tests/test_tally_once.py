@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from commands import bad, good, make_tables, run
 from pacshift import Certificate, Tally, calibrate, tally_table
 from pacshift.errors import InputError
-from pacshift.files.codec import from_json, to_json
+from pacshift.files.codec import record
 from pacshift.rows.base import FileRows, Pass
 from pacshift.rows.columns import Columns
 from pacshift.rows.faults import BAD_SCORES, NO_LABEL, Faults
@@ -86,10 +86,10 @@ def test_rows_of_a_frame_that_were_left_out_are_said_too() -> None:
     [(-1, {}), (True, {}), ("1", {}), (1, [1]), (1, {"no label": -1}), (None, {"no label": 1})],
 )
 def test_rows_left_out_that_cannot_be_are_refused(left_out: object, why: object) -> None:
-    document = to_json(Input("source", "a", 1, (), None))
-    assert from_json(Input, document | {"left_out": 3, "left_out_why": {"no label": 3}}).left_out == 3
+    document = record(Input).write(Input("source", "a", 1, (), None))
+    assert record(Input).read(document | {"left_out": 3, "left_out_why": {"no label": 3}}, "").left_out == 3
     with pytest.raises(ValueError, match=r"left_out|left out"):
-        from_json(Input, document | {"left_out": left_out, "left_out_why": why})
+        record(Input).read(document | {"left_out": left_out, "left_out_why": why}, "")
 
 
 def test_a_cluster_says_what_was_left_out_of_one_path_or_of_all_together(tmp_path: Path) -> None:
