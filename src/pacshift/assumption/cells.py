@@ -108,7 +108,7 @@ def count_cells(tally: Tally) -> CellCounts:
     places = source.predicted * n_bins + bins[0], source.labels
     shape, target_counts = (len(cell), tally.n_classes), np.zeros(len(cell))
     if tally.n_classes <= FEW_CLASSES:  # without scipy.sparse, which takes 0.1 s to load
-        counts: Any = np.zeros(shape)
+        counts: Any = np.zeros(shape, order="F")
         np.add.at(counts, places, source.counts)
     else:
         counts = scipy.sparse.csc_matrix((source.counts.astype(float), places), shape)
