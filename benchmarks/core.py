@@ -18,8 +18,7 @@ from benchmarks.page import conditions
 from benchmarks.speed import SIZES
 from pacshift import calibrate
 from pacshift.bounds import Interval, clopper_pearson
-from pacshift.methods.elimination import NoBox, eliminate
-from pacshift.methods.hull import hull
+from pacshift.methods.weight_box import NoBox, eliminate, hull
 from paper.experiments.summary import markdown_table
 
 METHODS_SHOWN = ("PS", "PS-LW", "PS-W", "PS-C", "PS-LP", "PS-R")

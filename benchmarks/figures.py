@@ -16,8 +16,7 @@ from benchmarks.ps_lp_figures import ps_lp_figures
 from pacshift import Tally, calibrate
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.bounds import Interval, clopper_pearson
-from pacshift.methods.elimination import eliminate
-from pacshift.methods.hull import hull
+from pacshift.methods.weight_box import eliminate, hull
 from pacshift.plots.axes import LIMIT, SOURCE, TARGET, UNDECIDED
 
 NAMES = ("healthy", "sick")

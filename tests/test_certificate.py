@@ -1,9 +1,11 @@
 """The certificate: sets exactly as the thresholds say, in every type of score."""
 
+import copy
 import math
 import pickle
 import re
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,8 +16,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from certificates import birds, sharpened
-from pacshift import Certificate, InputError, calibrate
+from certificates import birds, every_shape, sharpened
+from pacshift import Certificate, InputError, Tally, calibrate
 from pacshift.errors import install_line
 
 THRESHOLDS = st.floats(allow_nan=False) | st.sampled_from([-math.inf, math.inf, 5e-324, -0.0, 0.1])
@@ -150,3 +152,30 @@ def test_plot_without_matplotlib_names_the_extra(
     monkeypatch.setitem(sys.modules, "matplotlib.axes", None)  # as if it were not installed
     with pytest.raises(ImportError, match=re.escape(f"needs matplotlib. {install_line('plots')}")):
         certificate.plot()
+
+
+def arrays_of(value: Any) -> Iterator[np.ndarray[Any, Any]]:
+    if isinstance(value, np.ndarray):
+        yield value
+    elif hasattr(value, "__dataclass_fields__"):
+        for name in value.__dataclass_fields__:
+            yield from arrays_of(getattr(value, name))
+
+
+def test_nobody_can_write_to_a_certificate_or_a_tally(tmp_path: Path) -> None:
+    one = every_shape()["default"].with_curves()
+    one.save(tmp_path / "c.json")
+    for each in (one, Certificate.load(tmp_path / "c.json"), pickle.loads(pickle.dumps(one)), copy.deepcopy(one)):
+        found = list(arrays_of(each))
+        assert len(found) > 12
+        assert not any(array.flags.writeable for array in found)
+        with pytest.raises(ValueError, match="read-only"):
+            each.thresholds *= 2  # type: ignore[misc]
+    own = np.full(3, 0.5)
+    changed = replace(one, thresholds=own)
+    own[:] = 0.9  # what was given stays the caller's
+    assert changed.thresholds.tolist() == [0.5] * 3
+    tally = Tally.from_scores([[0.9, 0.1], [0.2, 0.8]], [0, 1]) + Tally.from_target([[0.9, 0.1]])
+    for name in ("values", "counts", "starts", "bins"):
+        with pytest.raises(ValueError, match="read-only"):
+            getattr(tally, name)[:1] = 0

@@ -1,32 +1,43 @@
 """Certificates as files: they come back bit for bit, or are refused."""
 
+import copy
 import json
 import math
-from collections.abc import Callable, Iterator
+import os
+import warnings
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import fields, replace
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
+import jsonschema
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from certificates import birds
-from pacshift import METHODS, Certificate, InputError, Interval
+from certificates import birds, every_shape
+from pacshift import METHODS, Certificate, InputError, Interval, PacshiftError, Population, calibrate
 from pacshift.assumption import Assumption
 from pacshift.bounds import BoundCurve, Sensitivity
-from pacshift.certificate.file import sealed_fields, to_document
+from pacshift.certificate import file
+from pacshift.certificate.file import json_schema, sealed_fields, to_document
 from pacshift.files.codec import seal
 from pacshift.methods import MethodFacts
 from pacshift.methods.base import facts_of
+from pacshift.report import render_report
 from pacshift.rows.columns import Columns
 from pacshift.scores.check import MIN_RATE
 from pacshift.scores.kind import ScoreKind
 from pacshift.scores.names import text_of
 from pacshift.tally.groups import Grouped
+from pacshift.tally.once import MAX_INPUTS
 
 FILES = Path(__file__).parent / "files"
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+Place: TypeAlias = tuple[str | int, ...]
 FINITE = st.floats(allow_nan=False, allow_infinity=False)  # subnormal numbers and -0.0 included
 THRESHOLDS = FINITE | st.sampled_from([-math.inf, math.inf, 5e-324, -0.0, 2.2250738585072014e-308, 0.1])
 POSITIVE = st.floats(0, allow_nan=False) | st.just(5e-324)
@@ -167,77 +178,72 @@ def test_a_person_can_read_the_file(certificate: Certificate, tmp_path: Path) ->
     assert sum(document["target_set_sizes"]) == document["n_target"] == 600
 
 
-def put(*path: str | int, value: Any) -> Callable[[Any], Any]:
-    def change(document: Any) -> Any:
-        place = document
-        for key in path[:-1]:
-            place = place[key]
-        place[path[-1]] = value
-        return document
-
-    return change
-
-
-def drop(*path: str | int) -> Callable[[Any], Any]:
-    def change(document: Any) -> Any:
-        place = document
-        for key in path[:-1]:
-            place = place[key]
+def spoilt(document: dict[str, Any], path: Place, value: Any) -> dict[str, Any]:
+    """The document with another value at a place, or none."""
+    document = copy.deepcopy(document)
+    place: Any = document
+    for key in path[:-1]:
+        place = place[key]
+    if value is ABSENT:
         del place[path[-1]]
-        return document
+    else:
+        place[path[-1]] = value
+    return document
 
-    return change
 
-
+ABSENT = object()
 CURVE = {"source_errors": [0.01], "bounds": [0.02], "chosen": 0.01}
-TAMPERED = {
-    "newer version": (put("version", value=3), "certificate version 3, this pacshift reads 1. Update"),
-    "version true": (put("version", value=True), "certificate version True"),
-    "version text": (put("version", value="2"), "certificate version '2'"),
-    "no version": (drop("version"), "certificate version None"),
-    "other format": (put("format", value="pacshift-tally"), "is not a certificate: it does not say format"),
-    "a list": (lambda document: [document], "does not say format"),
-    "infinite epsilon": (put("epsilon", value=-math.inf), "it is not JSON (-Infinity is not a JSON number"),
-    "NaN threshold": (put("classes", 0, "threshold", value=math.nan), "NaN is not a JSON number"),
-    "text threshold": (put("classes", 0, "threshold", value="0.5"), "'0.5' where a threshold belongs"),
-    "no threshold": (drop("classes", 0, "threshold"), "it lacks 'threshold'"),
-    "a class less": (drop("classes", 0), "do not add up to n_source"),
-    "no classes": (put("classes", value=[]), "damaged certificate"),
-    "same class twice": (put("classes", 1, "name", value="crow"), "class names must differ"),
-    "n_source": (put("n_source", value=601), "do not add up to n_source"),
-    "epsilon 0": (put("epsilon", value=0), "epsilon: 0 where a share above 0 and below 1 belongs"),
-    "half a character": (put("reasons", value=["\ud800"]), "is not JSON"),
-    "epsilon huge": (put("epsilon", value=10**400), "damaged certificate"),
-    "no facts": (drop("method_facts"), "it lacks 'method_facts'"),
-    "fact missing": (drop("method_facts", "extra_assumption"), "it lacks 'extra_assumption'"),
-    "covers any mix": (put("method_facts", "any_mix", value=True), "method PS-W has any_mix False, not True"),
-    "unknown score": (put("score", value="os.system"), "score: 'os.system' where one of probability, "),
-    "better guarantee": (put("method", value="PS"), "method PS does not give guarantee 'pac-target'"),
-    "weights swapped": (put("classes", 0, "weight", value=[2, 1]), "0 <= lower <= upper"),
-    "weight of three": (put("classes", 0, "weight", value=[1, 1, 2]), "damaged certificate"),
-    "weight missing": (drop("classes", 0, "weight"), "it lacks 'weight'"),
-    "sizes too short": (put("target_set_sizes", value=[600]), "target_set_sizes must count sizes 0 to"),
-    "curve uneven": (
-        put("bound_curve", value={**CURVE, "bounds": []}),
-        "the two lists of the curve differ in length",
+TAMPERED: dict[Place, tuple[tuple[Any, str], ...]] = {
+    ("version",): (
+        (3, "certificate version 3, this pacshift reads 1. Update"),
+        (True, "certificate version True"),
+        ("2", "certificate version '2'"),
+        (ABSENT, "certificate version None"),
     ),
-    "no checksum": (drop("checksum"), "the content has no checksum"),
-    "checksum a list": (put("checksum", value=[1]), "does not match its checksum"),
+    ("format",): (("pacshift-tally", "is not a certificate: it does not say format"),),
+    ("epsilon",): (
+        (-math.inf, "it is not JSON (-Infinity is not a JSON number"),
+        (0, "epsilon: 0 where a share above 0 and below 1 belongs"),
+        (10**400, "damaged certificate"),
+    ),
+    ("classes",): (([], "damaged certificate"),),
+    ("classes", 0): ((ABSENT, "do not add up to n_source"),),
+    ("classes", 0, "threshold"): (
+        (math.nan, "NaN is not a JSON number"),
+        ("0.5", "'0.5' where a threshold belongs"),
+        (ABSENT, "it lacks 'threshold'"),
+    ),
+    ("classes", 0, "weight"): (
+        ([2, 1], "0 <= lower <= upper"),
+        ([1, 1, 2], "damaged certificate"),
+        (ABSENT, "it lacks 'weight'"),
+    ),
+    ("classes", 1, "name"): (("crow", "class names must differ"),),
+    ("n_source",): ((601, "do not add up to n_source"),),
+    ("reasons",): ((["\ud800"], "is not JSON"),),
+    ("method",): (("PS", "method PS does not give guarantee 'pac-target'"),),
+    ("method_facts",): ((ABSENT, "it lacks 'method_facts'"),),
+    ("method_facts", "extra_assumption"): ((ABSENT, "it lacks 'extra_assumption'"),),
+    ("method_facts", "any_mix"): ((True, "method PS-W has any_mix False, not True"),),
+    ("score",): (("os.system", "score: 'os.system' where one of probability, "),),
+    ("target_set_sizes",): (([600], "target_set_sizes must count sizes 0 to"),),
+    ("bound_curve",): (({**CURVE, "bounds": []}, "the two lists of the curve differ in length"),),
+    ("checksum",): ((ABSENT, "the content has no checksum"), ([1], "does not match its checksum")),
 }
 
 
-@pytest.mark.parametrize("case", TAMPERED)
-def test_tampered_files_are_refused(case: str, certificate: Certificate, tmp_path: Path) -> None:
-    change, message = TAMPERED[case]
+@pytest.mark.parametrize("place", TAMPERED, ids=str)
+def test_tampered_files_are_refused(place: Place, tmp_path: Path) -> None:
     path = tmp_path / "c.json"
-    path.write_text(json.dumps(change(to_document(certificate))))
-    with pytest.raises(InputError) as caught:
-        Certificate.load(path)
-    assert message in str(caught.value)
-    assert str(path) in str(caught.value)
+    for value, message in TAMPERED[place]:
+        path.write_text(json.dumps(spoilt(to_document(birds()), place, value)))
+        with pytest.raises(InputError) as caught:
+            Certificate.load(path)
+        assert message in str(caught.value)
+        assert str(path) in str(caught.value)
 
 
-def leaves(document: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], Any]]:
+def leaves(document: Any, path: Place = ()) -> Iterator[tuple[Place, Any]]:
     """Every value that is neither a list nor an object, and where it stands."""
     if isinstance(document, (dict, list)):
         inside = document.items() if isinstance(document, dict) else enumerate(document)
@@ -257,12 +263,12 @@ def another(value: Any) -> Any:
 
 
 def test_no_value_can_be_changed_unnoticed(certificate: Certificate, tmp_path: Path) -> None:
-    text = json.dumps({**to_document(certificate), "later": {"note": "of a later version", "rows": [1, 2]}})
-    path = tmp_path / "c.json"
-    path.write_text(json.dumps(seal(json.loads(text))))
+    later = {"later": {"note": "of a later version", "rows": [1, 2]}}
+    path, document = tmp_path / "c.json", seal(to_document(certificate) | later)
+    path.write_text(json.dumps(document))
     assert Certificate.load(path).epsilon == certificate.epsilon  # fields that are not known do no harm
-    for place, value in leaves(seal(json.loads(text))):
-        path.write_text(json.dumps(put(*place, value=another(value))(seal(json.loads(text)))))
+    for place, value in leaves(document):
+        path.write_text(json.dumps(spoilt(document, place, another(value))))
         with pytest.raises(InputError):
             Certificate.load(path)
 
@@ -299,8 +305,9 @@ def test_files_of_version_1_stay_readable() -> None:
         b"[" * 100_000,
         b"\xff\xfe",
         b"9" * 5000,
+        b'[{"format": "pacshift-certificate"}]',
     ],
-    ids=["empty", "binary", "brace", "text", "cut short", "deep", "UTF-16", "long number"],
+    ids=["empty", "binary", "brace", "text", "cut short", "deep", "UTF-16", "long number", "list"],
 )
 def test_what_is_not_json_is_refused(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "c.json"
@@ -375,3 +382,141 @@ BAD_COLUMNS: list[Any] = [
 def test_columns_that_cannot_be_are_refused(columns: Any) -> None:
     with pytest.raises(ValueError, match="columns"):
         sealed_fields(seal(to_document(birds()) | {"columns": columns}))
+
+
+NAMED = ["a", "b"]
+POPULATION = Population.synthetic(NAMED, strength=4, rng=0)
+SOURCE, LABELS = POPULATION.draw([0.6, 0.4], 600, rng=1)
+TARGET, TRUTH = POPULATION.draw([0.4, 0.6], 600, rng=2)
+
+
+@cache
+def written(method: str) -> dict[str, Any]:
+    """What is written today, with every part that can be there."""
+    options: dict[str, Any] = {"classes": NAMED, "epsilon": 0.1}
+    if method == "PS-T":
+        known = [truth if place < 200 else None for place, truth in enumerate(TRUTH.tolist())]
+        return to_document(calibrate(SOURCE, LABELS, TARGET, method="PS-T", target_labels=known, **options))
+    options |= {"note": "n", "model_id": "m", "valid_until": "2099-01-01", "groups": np.arange(600)}
+    options |= {"contamination": 0.02, "class_epsilon": 0.3, "known_mix": {"a": (0, 0.9)}}
+    made = calibrate(SOURCE, LABELS, TARGET, **options).with_set_sizes(TARGET).with_curves()
+    return to_document(made)
+
+
+SCHEMA_FILE = Path(file.__file__).parent / "certificate.schema.json"
+SCHEMA: dict[str, Any] = json.loads(SCHEMA_FILE.read_text(encoding="utf-8"))
+VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
+
+
+def test_the_schema_is_what_the_fields_of_the_file_say_and_the_docs_link_it() -> None:
+    """``UPDATE_DOCS=1 pytest tests/test_certificate_file.py`` writes it."""
+    said = json.dumps(json_schema(), indent=1) + "\n"
+    if os.environ.get("UPDATE_DOCS"):
+        SCHEMA_FILE.write_text(said, encoding="utf-8")
+    run = "run UPDATE_DOCS=1 pytest tests/test_certificate_file.py and read the difference"
+    assert SCHEMA_FILE.read_text(encoding="utf-8") == said, run
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+    assert (DOCS / "certificate.schema.json").read_bytes() == SCHEMA_FILE.read_bytes()
+    assert "](certificate.schema.json)" in (DOCS / "formats.md").read_text(encoding="utf-8")
+
+
+def test_files_fit_the_schema() -> None:
+    VALIDATOR.validate(json.loads((FILES / "certificate-version-1.json").read_text(encoding="utf-8")))
+    shapes = ("full", "default", "trivial", "hostile", "source only", "bare", "never empty")
+    for document in (*map(written, ("PS-LP", "PS-T")), *(to_document(every_shape()[name]) for name in shapes)):
+        VALIDATOR.validate(json.loads(json.dumps(document)))
+    assert set(written("PS-LP")) == set(SCHEMA["properties"])
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        (("format",), "other"),
+        (("version",), 2),
+        (("epsilon",), 0),
+        (("guarantee",), "all"),
+        (("n_source",), -1),
+        (("n_source",), 1.5),
+        (("checksum",), "abc"),
+        (("classes",), []),
+        (("classes", 0, "threshold"), "nan"),
+        (("never_empty",), "yes"),
+        (("one_label_error_at_most",), 1.5),
+        (("provenance",), {"created": "yesterday"}),
+        (("provenance", "valid_until"), "20300131"),
+        (("provenance", "inputs"), [None] * (MAX_INPUTS + 1)),
+        (("provenance", "command"), ABSENT),
+        (("provenance", "counting"), {"grid": 1, "bins": True, "rows": True}),
+        (("provenance", "asked_method"), {"name": "PS-LP", "options": []}),
+        (("provenance", "asked_method"), {"name": "ORACLE", "options": {}, "weights": [1, -1]}),
+        (("reasons",), [1]),
+        (("epsilon",), ABSENT),
+    ],
+)
+def test_what_cannot_be_neither_fits_nor_loads(place: Place, value: Any, tmp_path: Path) -> None:
+    wrong = spoilt(written("PS-LP"), place, value)
+    with pytest.raises(jsonschema.ValidationError):
+        VALIDATOR.validate(wrong)
+    (tmp_path / "c.json").write_text(json.dumps(wrong if place == ("checksum",) else seal(wrong)))
+    with pytest.raises(InputError, match=r"damaged certificate|is not a certificate|certificate version 2"):
+        Certificate.load(tmp_path / "c.json")
+
+
+FORGED: tuple[Any, ...] = ("inf", "-inf", "nan", -1, 1e308, 0.5, 2, "x", {}, [], None, True)
+
+
+def fields_of(document: Any, path: Place = ()) -> Iterator[tuple[str, Place]]:
+    """One place of every field, with its name."""
+    if path:
+        yield ".".join("[]" if isinstance(part, int) else part for part in path), path
+    if isinstance(document, dict):
+        for name, inner in document.items():
+            yield from fields_of(inner, (*path, name))
+    elif isinstance(document, list) and document:
+        yield from fields_of(document[-1], (*path, len(document) - 1))
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("method", ["PS-LP", "PS-T"])
+def test_files_with_impossible_values_are_refused(method: str, tmp_path: Path) -> None:
+    """What loads, under a seal that fits, fits the schema, and can be explained and used or is refused then."""
+    document, path, n_refused = written(method), tmp_path / "c.json", 0
+    for name, place in dict(fields_of(document)).items():
+        for value in FORGED if name not in ("checksum", "format", "version") else ():
+            forged = seal(spoilt(document, place, value))
+            path.write_text(json.dumps(forged))
+            try:
+                loaded = Certificate.load(path)
+            except InputError:
+                n_refused += 1
+                continue
+            VALIDATOR.validate(forged)
+            with warnings.catch_warnings(), suppress(PacshiftError):
+                warnings.simplefilter("ignore")
+                loaded.explain()
+                loaded.sets(TARGET[:3])
+                if value in ("nan", 0.5) and name.startswith(("assumption", "classes", "bound", "sens")):
+                    render_report(loaded)
+    assert n_refused > 500
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "message"),
+    [
+        (("contamination",), 0.1, "contamination 0.1 is not below epsilon 0.1"),
+        (("assumption", "refuted"), True, "label shift is refuted, and the promise rests on it"),
+        (("classes", 0, "threshold"), "inf", "it would miss a class always"),
+        (("method_facts", "assumes_label_shift"), False, "PS-LP has assumes_label_shift True"),
+        (("assumption", "level"), "nan", "assumption.level: 'nan' where a share above 0 and below 1 belongs"),
+    ],
+)
+def test_what_contradicts_the_promise_is_said(place: Place, value: Any, message: str, tmp_path: Path) -> None:
+    (tmp_path / "c.json").write_text(json.dumps(seal(spoilt(written("PS-LP"), place, value))))
+    with pytest.raises(InputError, match=message):
+        Certificate.load(tmp_path / "c.json")
+
+
+def test_labels_of_the_target_are_asked_for_where_the_method_needs_them(tmp_path: Path) -> None:
+    (tmp_path / "c.json").write_text(json.dumps(seal(written("PS-T") | {"n_target_labels": 0})))
+    with pytest.raises(InputError, match="needs labels of target rows"):
+        Certificate.load(tmp_path / "c.json")

@@ -1,35 +1,34 @@
-"""Every example runs as a newcomer would run it, in an empty folder, and prints what the pages say it prints.
+"""Every program of the pages runs as a newcomer would run it, in an empty folder, and prints what its page says.
 
-``UPDATE_DOCS=1 pytest tests/test_examples.py`` writes what they print now into the page "Your first certificate".
-``python scripts/gallery.py`` draws the pictures of the gallery.
+``UPDATE_DOCS=1 pytest tests/test_examples.py`` writes what they print now, and the pictures of the year, into the
+documentation. ``python scripts/gallery.py`` draws the pictures of the gallery.
 """
 
 import os
 import re
 import runpy
+import shutil
 import textwrap
+from calendar import month_abbr
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from test_cli_docs import parts
-
-pytestmark = pytest.mark.slow
+from pacshift import Tally
+from test_cli_docs import require_told
 
 ROOT = Path(__file__).resolve().parents[1]
-FIRST, GALLERY = ROOT / "docs" / "first-certificate.md", ROOT / "docs" / "gallery.md"
+DOCS = ROOT / "docs"
+FIRST, GALLERY, RECIPES = DOCS / "first-certificate.md", DOCS / "gallery.md", DOCS / "guides" / "recipes.md"
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 OPTIONAL = ("torch", "torchcp", "deel.puncc", "mapie", "crepes", "duckdb")
-OUTPUT = r"(?<=<!-- output: {} -->\n)(?P<indent> *)```text\n(?P<text>.*?) *```\n"
+OUTPUT = re.compile(r"(?<=<!-- output: )(?P<name>\w+) -->\n(?P<indent> *)```text\n(?P<text>.*?) *```\n", re.DOTALL)
+TOLD = {(page, told["name"]) for page in (FIRST, RECIPES) for told in OUTPUT.finditer(page.read_text("utf-8"))}
 
 
-SLOW = {"command_line"}  # it starts a process for every command
-
-
-@pytest.mark.parametrize(
-    "path",
-    [pytest.param(path, id=path.stem, marks=[pytest.mark.slow] if path.stem in SLOW else []) for path in EXAMPLES],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_example_runs(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -40,32 +39,52 @@ def test_example_runs(
             pytest.importorskip(
                 library, reason=f"{library} is not among the test requirements, or not on this Python"
             )
-    runpy.run_path(str(path), run_name="__main__")
-    page = FIRST.read_text(encoding="utf-8")
-    told = re.search(OUTPUT.format(path.stem), page, re.DOTALL)
-    if told is not None:
-        require_told(told, capfd.readouterr().out)
+    found = runpy.run_path(str(path), run_name="__main__")
+    lines = [line.rstrip() for line in capfd.readouterr().out.splitlines()]
 
-
-def require_told(told: re.Match[str], printed: str) -> None:
-    """The page tells what was printed, numbers up to 10 % (or it is written into the page)."""
-    if os.environ.get("UPDATE_DOCS"):
-        lines = [line.rstrip() for line in printed.splitlines()]
+    def truth(told: re.Match[str]) -> str:
         block = textwrap.indent("\n".join(["```text", *lines, "```", ""]), told["indent"])
-        FIRST.write_text(told.string[: told.start()] + block + told.string[told.end() :], encoding="utf-8")
-        return
-    (words, numbers), (said, shown) = parts(printed), parts(told["text"])
-    assert words == said, "run UPDATE_DOCS=1 pytest tests/test_examples.py and read the difference"
-    assert numbers == pytest.approx(shown, rel=0.1)
+        return f"{told['name']} -->\n{block}" if told["name"] == path.stem else told[0]
+
+    for page in (FIRST, RECIPES):
+        if (page, path.stem) in TOLD:
+            require_told(page, OUTPUT.sub(truth, page.read_text("utf-8")), test="test_examples", rel=0.1)
+    KEPT.get(path.stem, lambda _: None)(found)
 
 
-def test_the_three_tabs_are_examples_whose_output_is_told() -> None:
-    page = FIRST.read_text(encoding="utf-8")
-    assert re.findall(r'^=== "(.+)"$', page, re.MULTILINE) == ["CSV", "scikit-learn", "torch"]
-    for name in ("command_line", "scikit_learn", "torch_logits"):
-        told = re.search(OUTPUT.format(name), page, re.DOTALL)
-        assert told is not None, name
-        assert len(told["text"].splitlines()) > 5, name
+def recalls_and_accuracy_are_inside(found: dict[str, Any]) -> None:
+    assert all(low <= true <= high for (low, high), true in zip(found["bounds"], found["truth"], strict=True))
+    confidence = found["target"].max(axis=1).mean()
+    assert confidence > found["found"].accuracy_at_most  # so the picture and the text are right about it
+
+
+def shares_are_inside(found: dict[str, Any]) -> None:
+    inside = [
+        low <= 100 * true <= high
+        for low, true, high in zip(found["low"], found["shares"], found["high"], strict=True)
+    ]
+    assert all(inside)
+    assert not all(
+        low <= said <= high for low, said, high in zip(found["low"], found["said"], found["high"], strict=True)
+    )
+
+
+def each_finding_keeps_its_promise(found: dict[str, Any]) -> None:
+    assert all(wrong.mean() <= found["EPSILON"] for wrong in found["wrong"].values())
+    assert found["any_wrong"] <= len(found["FINDINGS"]) * found["EPSILON"]
+
+
+KEPT = {
+    "performance_without_labels": recalls_and_accuracy_are_inside,
+    "llm_judge": shares_are_inside,
+    "findings_per_image": each_finding_keeps_its_promise,
+}
+
+
+def test_the_output_of_these_programs_is_told() -> None:
+    assert {name for page, name in TOLD if page == RECIPES} == set(KEPT)
+    assert {name for page, name in TOLD if page == FIRST} == {"command_line", "scikit_learn", "torch_logits"}
+    assert re.findall(r'^=== "(.+)"$', FIRST.read_text("utf-8"), re.MULTILINE) == ["CSV", "scikit-learn", "torch"]
 
 
 def test_every_example_is_in_the_gallery_with_its_picture() -> None:
@@ -75,3 +94,61 @@ def test_every_example_is_in_the_gallery_with_its_picture() -> None:
     assert re.findall(r"\(figures/gallery/(\w+)\.png\)", page) == shown
     pictures = [ROOT / "docs" / "figures" / "gallery" / f"{name}.png" for name in shown]
     assert sum(path.stat().st_size for path in pictures) < 1_000_000
+
+
+@pytest.fixture(scope="module")
+def cluster() -> dict[str, Any]:
+    return runpy.run_path(str(ROOT / "examples" / "ray_and_dask.py"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("library", ["dask", "ray"])
+def test_clusters_give_the_counts_of_one_process(library: str, cluster: dict[str, Any]) -> None:
+    pytest.importorskip(library, reason=f"{library} is not installed; a plain map runs the same lines")
+    parts = cluster["parts"]
+    made = Tally.sum(cluster[f"with_{library}"](parts))
+    assert made == Tally.sum(cluster["in_one_process"](parts))
+
+
+@pytest.mark.slow
+def test_the_sum_does_not_depend_on_the_order_of_partitions(cluster: dict[str, Any]) -> None:
+    parts, one = cluster["parts"], cluster["in_one_process"]
+    assert Tally.sum(one(parts)) == Tally.sum(one(parts[::-1]))
+    assert cluster["tally"].n_source == cluster["tally"].n_target == 20_000
+
+
+YEAR = DOCS / "guides" / "year.md"
+OF_THE_YEAR = re.compile(r"(<!-- output: (begin|sheet|again|sizes) -->\n)(.*?)(<!-- output: end -->)", re.DOTALL)
+PARTS = re.compile(r"^(?=September: |Oct: |Source of 400)", re.MULTILINE)
+MONTHS = re.compile(r"^\*\*(?:In|From) (\w+)(?: (and|to) (\w+))?\*\*(.+?)^$", re.DOTALL | re.MULTILINE)
+
+
+def test_the_text_of_the_year_tells_what_is_printed() -> None:
+    page, told = YEAR.read_text(encoding="utf-8"), dict[str, set[str]]()
+    for first, word, last, text in MONTHS.findall(page):
+        months = list(month_abbr)[1:]
+        ends = months.index(first[:3]), months.index((last or first)[:3])
+        assert word != "and" or ends[1] == ends[0] + 1
+        verdicts = set(re.findall(r"`(kept|consistent|broken|refuted)`", text))
+        told |= dict.fromkeys(months[ends[0] : ends[1] + 1], verdicts)
+    printed = re.findall(r"^(\w{3}): (\w+)", page, re.MULTILINE)[:9]
+    assert told == {month: {verdict} for month, verdict in printed}
+
+
+@pytest.mark.slow
+def test_the_year_goes_as_the_page_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    runpy.run_path(str(YEAR.with_suffix(".py")))
+    told = dict(zip(("begin", "sheet", "again", "sizes"), PARTS.split(capsys.readouterr().out), strict=True))
+    page, pictures = YEAR.read_text(encoding="utf-8"), sorted(tmp_path.glob("*.png"))
+    assert [path.name for path in pictures] == re.findall(r"\.\./figures/(\S+?\.png)", page)
+    assert (tmp_path / "until-september.html").is_file()
+    for path in pictures:
+        if os.environ.get("UPDATE_DOCS"):
+            shutil.copy(path, DOCS / "figures" / path.name)
+        assert (DOCS / "figures" / path.name).is_file()
+    now = OF_THE_YEAR.sub(lambda block: f"{block[1]}\n```text\n{told[block[2]]}```\n\n{block[4]}", page)
+    require_told(YEAR, now, test="test_examples", rel=0.1)

@@ -39,7 +39,7 @@ from pacshift.certification import labelled as few_labels
 from pacshift.certification.certify import one_candidate, two_candidates
 from pacshift.certification.prevalence import prevalence as bound_shares
 from pacshift.certification.request import check_request
-from pacshift.methods import METHODS, PSLP, Solution, Task, class_wise, ps, ps_t, ps_w
+from pacshift.methods import METHODS, PSLP, Solution, Task, ps, ps_t, ps_w
 from pacshift.mix import prevalence, region, tails
 from pacshift.monitor.verdict import report_delta, source_delta
 from pacshift.paths import labelled, looks
@@ -347,7 +347,7 @@ def ledger(monkeypatch: pytest.MonkeyPatch) -> Ledger:
         (prediction_powered, "detected_shares", "largest_corrected", "rescaled_thresholds"),
         (theorem, "certify_many_classes"),
         (equal_miss_rate, "_equal_miss_ranks"),
-        (class_wise, "class_wise_solution", "capped"),
+        (ps, "class_wise_solution", "capped"),
     ]
     for owner, *names in plain:
         for name in names:
@@ -369,14 +369,9 @@ def ledger(monkeypatch: pytest.MonkeyPatch) -> Ledger:
     made.promise(refusal, "check_label_shift", lambda given: 0.1 * given["request"].delta)
     made.promise(trust, "largest_clean_error")
     made.promise(trust, "sensitivity", lambda given: given["request"].delta, total=at_one_share)
-    for method in METHODS.values():
-        if "solve" in vars(method):
-            made.promise(
-                method,
-                "solve",
-                lambda given: float(given["task"].delta),
-                events=n_families if method.name == "PS-T" else None,
-            )
+    for owner in {next(kind for kind in each.__mro__ if "solve" in vars(kind)) for each in METHODS.values()}:
+        families = n_families if owner is METHODS["PS-T"] else None
+        made.promise(owner, "solve", lambda given: float(given["task"].delta), events=families)
     _wrap_net(made)
     made.part(certify, "candidate", at_every_look)
     # Nothing is promised.

@@ -27,10 +27,10 @@ from pacshift.methods import (
     method_name,
     resolve_method,
 )
-from pacshift.methods.elimination import eliminate
-from pacshift.methods.estimate import bbse_soft
 from pacshift.methods.guarantee import MEANINGS, Guarantee, promises_target
+from pacshift.methods.point_weights import bbse_soft
 from pacshift.methods.ps_w import example_threshold, worst_class_threshold
+from pacshift.methods.weight_box import eliminate
 from pacshift.scores.check import MIN_RATE
 from pacshift.words.statements import filled
 from strategies import drawn_scores, drawn_tally

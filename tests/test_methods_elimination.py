@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from pacshift.arrays import FloatArray
 from pacshift.bounds import Interval, clopper_pearson
-from pacshift.methods.elimination import EmptyBox, Form, NoBox, _divide, _multiply, _run, _System, eliminate
+from pacshift.methods.weight_box import EmptyBox, Form, NoBox, _divide, _multiply, _solve_in_order, eliminate
 from strategies import BoxedSystem, Counts, boxed_systems, counts, seeds
 
 STRONG = np.array([[0.45, 0.03], [0.05, 0.47]])
@@ -107,7 +107,7 @@ def test_where_the_strict_form_answers_it_is_the_signed_arithmetic_in_natural_or
     strict = solved(box, "strict")
     if strict is None:
         return
-    natural = _run(_System(box.confusion, box.target, np.arange(len(box.weights))))
+    natural = _solve_in_order(box.confusion, box.target, np.arange(len(box.weights)))
     np.testing.assert_array_equal(strict.lower, natural.lower)
     np.testing.assert_array_equal(strict.upper, natural.upper)
 
@@ -133,7 +133,7 @@ def test_signed_form_by_hand_where_the_strict_one_stops() -> None:
         eliminate(confusion, target, form="strict")
     assert stopped.value.cell == (1, None)
     assert stopped.value.lower == pytest.approx(-0.44)
-    natural = _run(_System(confusion, target, np.arange(2)))
+    natural = _solve_in_order(confusion, target, np.arange(2))
     second = (0.0, (0.3 - 0.1 * 0.8 / 0.5) / 0.3)  # -0.44 / 0.3 is cut at 0 at once
     first = ((0.8 - 0.2 * second[1]) / 0.5, 0.9 / 0.4)
     np.testing.assert_allclose(natural.lower, [first[0], second[0]])

@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 
 from pacshift import InputError, Tally
 from pacshift.arrays import FloatArray, IntArray
-from pacshift.methods.estimate import Estimate, bbse, bbse_soft, estimate_weights, mlls
+from pacshift.methods.point_weights import Estimate, bbse, bbse_soft, estimate_weights, mlls
 from strategies import BoxedSystem, boxed_systems, mix, rates
 
 RNG = np.random.default_rng(3)

@@ -10,8 +10,7 @@ from lp_solvers import each_solver  # noqa: F401  tests run with both
 from pacshift.arrays import FloatArray
 from pacshift.bounds import Interval
 from pacshift.errors import InputError
-from pacshift.methods.elimination import EmptyBox, NoBox, eliminate
-from pacshift.methods.hull import MAX_HULL_CLASSES, _Program, hull
+from pacshift.methods.weight_box import MAX_HULL_CLASSES, EmptyBox, HullProgram, NoBox, eliminate, hull
 from strategies import BoxedSystem, Counts, boxed_systems, counts, seeds
 
 
@@ -30,7 +29,7 @@ def test_every_system_in_the_boxes_has_its_solution_in_the_hull(box: BoxedSystem
 def test_any_prices_whatsoever_give_a_safe_bound(box: BoxedSystem, seed: int) -> None:
     # So soundness never hangs on the solver: a wrong dual solution makes the box wider, not wrong.
     bounded = np.asarray((box.confusion.lower > 0).any(axis=0))
-    program = _Program(box.confusion, box.target, helpers=~bounded)
+    program = HullProgram(box.confusion, box.target, helpers=~bounded)
     rng = np.random.default_rng(seed)
     prices = rng.exponential(size=len(program.limits)) * (rng.random(len(program.limits)) < 0.3)
     for column, label in enumerate(np.flatnonzero(bounded)):

@@ -12,7 +12,7 @@ from pacshift import Tally
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.bounds import Interval
 from pacshift.methods import LWCP, PS, PSC, PSLW, PSR, PSW, WCP, Method, Task
-from pacshift.methods.estimate import bbse_soft
+from pacshift.methods.point_weights import bbse_soft
 from pacshift.methods.ps_w import example_threshold, merged_majorant, split_delta, worst_class_threshold
 from strategies import drawn_scores, seeds, tallies
 

@@ -14,7 +14,7 @@ from pacshift import Population, calibrate
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.certification.verify import differences
 from pacshift.methods import PSW
-from pacshift.methods.hull import hull
+from pacshift.methods.weight_box import hull
 from pacshift.mix import lp
 from pacshift.mix.lp import LinearProgram, Problem, linear_program
 from pacshift.mix.programs import MixProgram, least_violation

@@ -1,8 +1,10 @@
-"""What a release says about itself, what its workflows call, and what its archives hold."""
+"""What a release says about itself, what workflows and scripts call, what archives hold, how it is installed."""
 
 import io
 import re
 import runpy
+import subprocess
+import sys
 import tarfile
 import tomllib
 import zipfile
@@ -12,6 +14,7 @@ from typing import Any
 import pytest
 
 import pacshift
+from pacshift import errors
 
 ROOT = Path(__file__).parents[1]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
@@ -124,3 +127,72 @@ def test_groups_and_extras_that_workflows_install_exist() -> None:
     extras = {name for text in texts for found in re.findall(r"\.\[([\w,]+)\]", text) for name in found.split(",")}
     assert groups <= set(settings["dependency-groups"])
     assert extras <= set(settings["project"]["optional-dependencies"])
+
+
+def test_every_requirement_of_the_package_is_pinned_to_its_lower_bound() -> None:
+    script = ROOT / "scripts" / "lowest_versions.py"
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
+    lists = [PROJECT["dependencies"], *PROJECT["optional-dependencies"].values()]
+    named = [name.partition(";")[0] for names in lists for name in names if not name.startswith("pacshift[")]
+    expected = {name.replace(">=", "==") for name in named}
+    assert expected <= set(done.stdout.split())
+    assert all(re.fullmatch(r"[\w-]+==[\d.]+", line) for line in done.stdout.split())
+
+
+@pytest.mark.parametrize("script", ["make-venv.sh", "make-floor.sh"])
+def test_scripts_ask_for_the_declared_python(script: str) -> None:
+    lowest = PROJECT["requires-python"].removeprefix(">=")
+    major, minor = lowest.split(".")
+    text = (ROOT / "scripts" / script).read_text()
+    assert f"({major}, {minor})" in text
+    assert set(re.findall(r"Python (3\.\d+)", text)) == {lowest}
+
+
+def test_every_core_name_has_tests() -> None:
+    core = re.search(r"^CORE := (.+)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert core is not None
+    assert [name for name in core[1].split() if not list((ROOT / "tests").glob(f"test_{name}*.py"))] == []
+
+
+INSTALL = runpy.run_path(str(ROOT / "scripts" / "install_line.py"))
+rewritten = INSTALL["rewritten"]
+
+
+def test_every_page_installs_what_can_be_had() -> None:
+    texts = {str(page): page.read_text(encoding="utf-8") for page in INSTALL["pages"]()}
+    assert texts
+    assert [
+        page for page, text in texts.items() if rewritten(text) != text
+    ] == []  # scripts/install_line.py does it
+
+
+@pytest.mark.parametrize(
+    ("checkout", "index"),
+    [
+        ("Run `pip install .` for the core.", "Run `pip install pacshift` for the core."),
+        ("`pip install '.[cli]'` in a checkout of pacshift installs", "`pip install 'pacshift[cli]'` installs"),
+        (
+            "- run: pip install './pacshift[all]'   # where your checkout of pacshift is",
+            "- run: pip install 'pacshift[all]'",
+        ),
+        ("$ pip install '.[train]'   # in a checkout of pacshift", "$ pip install 'pacshift[train]'"),
+    ],
+)
+def test_one_variable_moves_every_page_to_the_index(checkout: str, index: str) -> None:
+    assert rewritten(checkout, "pacshift") == index
+    assert rewritten(checkout, ".") == checkout
+    assert rewritten(index, ".") != index
+    assert rewritten(index, "pacshift") == index
+
+
+def test_other_packages_stay() -> None:
+    text = (
+        "pip install torch; pip install pacshift-extras; pip install -e '.[all]' --group test; pip install ./other"
+    )
+    assert rewritten(text, ".") == rewritten(text, "pacshift") == text
+
+
+def test_messages_follow_the_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert errors.install_line("cli").endswith(f"pip install '{errors.PACKAGE}[cli]'")
+    monkeypatch.setattr(errors, "PACKAGE", "pacshift")
+    assert errors.install_line("cli") == "Install it: pip install 'pacshift[cli]'"

@@ -1,17 +1,13 @@
-"""Numbers in words: what is printed is on the right side of the value, close to it, and made in one place only."""
+"""Numbers in words: what is printed is on the right side of the value, and close to it."""
 
-import ast
 import math
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pacshift.words import numbers
-
-PACKAGE = Path(numbers.__file__).parents[1]
 
 NOISE = 1e-11
 """Relative: numbers that agree to 12 digits are the same number."""
@@ -96,49 +92,6 @@ def test_numbers_that_are_no_shares_go_outward_too(value: float) -> None:
     if math.isfinite(value):
         assert float(numbers.number_down(value)) <= value * (1 + NOISE)
         assert numbers.numbers_between(value, value) == f"{numbers.number_down(value)} to {high}"
-
-
-EXCEPTIONS = {
-    "words/numbers.py": "the one place",
-    "plots/axes.py": "ticks of an axis, at round numbers that matplotlib chooses",
-}
-
-
-@pytest.mark.parametrize(
-    "path",
-    [path for path in sorted(PACKAGE.rglob("*.py")) if path.relative_to(PACKAGE).as_posix() not in EXCEPTIONS],
-    ids=lambda path: path.relative_to(PACKAGE).as_posix(),
-)
-def test_no_other_module_makes_a_percentage_on_its_own(path: Path) -> None:
-    assert list(percentages(path.read_text(encoding="utf-8"))) == []
-
-
-@pytest.mark.parametrize(
-    "code",
-    ["f'{share:.1%}'", "f'{100 * share:.3g} % of it'", "f'{number} %'", "f'{x * 100:.2f}'", "'{:.0%}'.format(x)"],
-)
-def test_such_modules_would_be_noticed(code: str) -> None:
-    assert list(percentages(code))
-
-
-def percentages(source: str) -> Iterator[int]:
-    """Lines that make a percentage: a format with %, a formatted value before " %", or one times 100."""
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.JoinedStr) and any(map(_makes_one, node.values, [*node.values[1:], None])):
-            yield node.lineno
-        if isinstance(node, ast.Attribute) and node.attr == "format" and "%}" in ast.unparse(node.value):
-            yield node.lineno
-
-
-def _makes_one(part: ast.expr, after: ast.expr | None) -> bool:
-    if not isinstance(part, ast.FormattedValue):
-        return False
-    is_followed = isinstance(after, ast.Constant) and str(after.value).lstrip(" ").startswith("%")
-    by_format = part.format_spec is not None and ast.unparse(part.format_spec).rstrip("'\"").endswith("%")
-    times_100 = isinstance(part.value, ast.BinOp) and any(
-        isinstance(side, ast.Constant) and side.value == 100 for side in (part.value.left, part.value.right)
-    )
-    return is_followed or by_format or times_100
 
 
 @pytest.mark.parametrize("say", [numbers.percent, numbers.up, numbers.down, numbers.given])

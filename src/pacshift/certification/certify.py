@@ -26,8 +26,8 @@ from pacshift.errors import AssumptionError, InputError, UninformativeWarning
 from pacshift.files.origin import TIME_FORMAT, code_identity, current_time, pacshift_version
 from pacshift.methods import PST, Method, Solution, Task
 from pacshift.methods.base import facts_of, options_of
-from pacshift.methods.class_wise import capped
 from pacshift.methods.guarantee import promises_target
+from pacshift.methods.ps import capped
 from pacshift.mix.lp import solved_by
 from pacshift.parallel import in_background
 from pacshift.paths.labelled import smallest

@@ -140,11 +140,9 @@ def _show(certificate: "Certificate", found: "Check") -> None:
     interval = f"{given(found.level)} interval"
     table = right_aligned("class", "rows", "missed", interval, "the certificate says", "mean size", left=1)
 
-    def add(
-        name: str, rows: int, error: float, ends: Sequence[Any], says: str, size: str, style: str = ""
-    ) -> None:
+    def add(name: str, rows: int, error: float, ends: Sequence[Any], *says: str, style: str = "") -> None:
         cells = (percent(error), between(float(ends[0]), float(ends[1]))) if rows else ("-", "-")
-        table.add_row(plain(name), f"{rows:,}", *cells, says, size, style=style)
+        table.add_row(plain(name), f"{rows:,}", *cells, *says, style=style)
 
     for label, name in enumerate(certificate.classes):
         rows, size = int(result.class_counts[label]), mean_size(result.class_size[label])
@@ -153,7 +151,7 @@ def _show(certificate: "Certificate", found: "Check") -> None:
         add(str(name), rows, result.class_error[label], ends, says, size if rows else "-")
     table.add_section()
     promise = f"at most {given(certificate.epsilon)}" if certificate.guarantee == "pac-target" else "-"
-    add("all", result.n, result.error, (found.lower, found.upper), promise, mean_size(result.size), "bold")
+    add("all", result.n, result.error, (found.lower, found.upper), promise, mean_size(result.size), style="bold")
     if result.one_label:
         one, bound = found.one_label_interval, certificate.one_label_error
         n_one, says = round(result.one_label * result.n), "-" if bound is None else at_most(bound)

@@ -93,8 +93,8 @@ def find(report: Progress | None) -> Findings:
     @cache
     def everyone(score: str) -> Population:
         """All rows with their transformed scores, where the true error of thresholds is known."""
-        blocks = resolve_transform(score).blocks(ScoreMatrix(scores, tuple(range(len(names)))))
-        return Population(np.concatenate([block for _, block in blocks]), labels)
+        matrix = ScoreMatrix(scores, tuple(range(len(names))))
+        return Population(resolve_transform(score).of_all(matrix), labels)
 
     @cache
     def drawn(trial: int) -> tuple[IntArray, IntArray]:

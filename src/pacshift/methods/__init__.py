@@ -5,10 +5,9 @@ import re
 
 from pacshift.errors import InputError
 from pacshift.methods.base import Method, MethodFacts, Solution, Task, check_method
-from pacshift.methods.class_wise import LWCP, PSLW
 from pacshift.methods.guarantee import Guarantee
 from pacshift.methods.point_weights import PSR, WCP, Oracle
-from pacshift.methods.ps import APS, PS
+from pacshift.methods.ps import APS, LWCP, PS, PSLW
 from pacshift.methods.ps_lp import PSLP
 from pacshift.methods.ps_t import PST
 from pacshift.methods.ps_w import PSC, PSW

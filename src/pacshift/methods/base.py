@@ -4,7 +4,7 @@ Everything the package says about a method (certificate, report, command line) i
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass
+from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from typing import Any, ClassVar, Protocol, TypeVar, get_args
 
 import numpy as np
@@ -231,13 +231,6 @@ def facts_of(method: Method) -> MethodFacts:
 def options_of(method: Method) -> dict[str, Any]:
     """The options of ``method``: the fields of a dataclass; other objects have none."""
     return asdict(method) if is_dataclass(method) else {}
-
-
-def default_options(method: Method) -> dict[str, Any]:
-    """What the options of ``method`` are where nothing is said."""
-    if not is_dataclass(method):
-        return {}
-    return {option.name: option.default for option in fields(method) if option.default is not MISSING}
 
 
 def score_for(method: Method, score: Score) -> str | Score:

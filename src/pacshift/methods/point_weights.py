@@ -1,21 +1,30 @@
 """ORACLE, PS-R and WCP: methods that trust one importance weight per class, given or estimated.
 
-WCP is weighted conformal prediction for label shift (Podkopaev and Ramdas, UAI 2021).
+WCP is weighted conformal prediction for label shift (Podkopaev and Ramdas, UAI 2021). The estimates of the
+weights, none with a guarantee, come last.
 """
 
 from dataclasses import dataclass, replace
-from typing import get_args
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.bounds import Interval
 from pacshift.errors import InputError
 from pacshift.methods.base import Method, Solution, Task, one_threshold
-from pacshift.methods.estimate import Estimate, estimate_weights
 from pacshift.methods.ps import pac_threshold, too_few
 from pacshift.tally import Tally
 from pacshift.tally.coins import score_coins
+from pacshift.tally.stores import SOFT_UNIT
+
+Estimate: TypeAlias = Literal["bbse-soft", "bbse", "mlls"]
+"""How the importance weights are estimated: an option of PS-R and WCP."""
+
+MAX_EM_STEPS = 10_000
+"""EM steps before ``mlls`` stops; each raises the likelihood, so the last one is the best. A round number; not
+measured."""
 
 
 @dataclass(frozen=True)
@@ -149,3 +158,172 @@ def weighted_quantiles(tally: Tally, weights: FloatArray, allowed: FloatArray) -
     missed = np.cumsum((weights[label] * tally.counts)[order])  # just above each score
     scores = np.append(tally.values[order], np.inf)
     return np.where(allowed < 0, -np.inf, scores[np.searchsorted(missed, allowed, side="right")])
+
+
+def estimate_weights(tally: Tally, estimate: Estimate = "bbse-soft") -> FloatArray:
+    """Estimate the importance weights from the counts of a tally.
+
+    Parameters
+    ----------
+    tally : Tally
+        Counts of source and target.
+    estimate : {"bbse-soft", "bbse", "mlls"}
+        ``bbse_soft`` with ridge 1/min(m, n) as the authors of the paper use it, ``bbse`` or ``mlls``.
+
+    Returns
+    -------
+    float array of shape (K,)
+        One weight q(y)/p(y) per class, at least one of them above 0.
+
+    Raises
+    ------
+    InputError
+        If the tally lacks what the estimate needs, or if all weights come out as 0.
+
+    Examples
+    --------
+    >>> source = Tally.from_scores([[0.9, 0.1], [0.2, 0.8]] * 50, [0, 1] * 50)
+    >>> estimate_weights(source + Tally.from_target([[0.9, 0.1]] * 3 + [[0.2, 0.8]]), "bbse")
+    array([1.5, 0.5])
+    """
+    if estimate != "bbse-soft":
+        weights = (bbse if estimate == "bbse" else mlls)(tally.confusion, tally.target)
+    elif tally.soft is not None:
+        source = tally.soft.source * (SOFT_UNIT / tally.n_source)
+        target = tally.soft.target * (SOFT_UNIT / tally.n_target)
+        weights = bbse_soft(source, target, ridge=1 / min(tally.n_source, tally.n_target))
+    else:
+        raise InputError(
+            'the estimate "bbse-soft" needs sums of probabilities, which this tally lacks: '
+            'make it with soft=True from scores between 0 and 1, or use estimate="bbse" or "mlls".'
+        )
+    if not weights.any():
+        raise InputError("the estimated weights are all 0: the target does not look like any source class.")
+    return weights
+
+
+def bbse(confusion: ArrayLike, target: ArrayLike) -> FloatArray:
+    """Black-box shift estimation from predictions: solve ``C w = q`` and set negative weights to 0.
+
+    If C is singular (a class is never predicted, or never seen), this is the least-squares solution of least norm.
+
+    Parameters
+    ----------
+    confusion : array of shape (K, K)
+        ``confusion[predicted, true]``, counts or frequencies.
+    target : array of shape (K,)
+        ``target[predicted]``, counts or frequencies.
+
+    Returns
+    -------
+    float array of shape (K,)
+        One weight per class.
+
+    References
+    ----------
+    Lipton, Wang and Smola, "Detecting and Correcting for Label Shift with Black Box Predictors", ICML 2018.
+
+    Examples
+    --------
+    >>> bbse([[40, 10], [10, 40]], [65, 35])
+    array([1.5, 0.5])
+    """
+    return _least_squares(_frequencies(confusion), _frequencies(target))
+
+
+def bbse_soft(soft_source: ArrayLike, soft_target: ArrayLike, *, ridge: float = 0.0) -> FloatArray:
+    r"""Black-box shift estimation from scores, with a ridge.
+
+    .. math:: w = (C^T C + \text{ridge} \cdot I)^{-1} C^T q, \quad \text{negative weights set to } 0
+
+    Without a ridge and with a singular C, this is the least-squares solution of least norm.
+
+    Parameters
+    ----------
+    soft_source : array of shape (K, K)
+        C: ``soft_source[i, j]`` sums the scores of i over the source rows of label j, divided by all m rows.
+    soft_target : array of shape (K,)
+        q: the mean score of each class on the target.
+    ridge : float
+        The authors of the paper use ``1 / min(m, n)``.
+
+    Returns
+    -------
+    float array of shape (K,)
+        One weight per class.
+
+    References
+    ----------
+    ``estimate_labelshift_ratio`` in the code of Lipton, Wang and Smola (2018), reused by the authors of the paper.
+
+    Examples
+    --------
+    >>> bbse_soft([[0.4, 0.1], [0.1, 0.4]], [0.65, 0.35], ridge=0.01).round(2)
+    array([1.41, 0.51])
+    """
+    confusion, target = np.asarray(soft_source, float), np.asarray(soft_target, float)
+    # Rows sqrt(ridge) * I below C say the same as the formula and do not square the condition number.
+    stacked = np.vstack([confusion, np.sqrt(ridge) * np.eye(confusion.shape[1])])
+    return _least_squares(stacked, np.concatenate([target, np.zeros(confusion.shape[1])]))
+
+
+def mlls(confusion: ArrayLike, target: ArrayLike, *, tolerance: float = 1e-10) -> FloatArray:
+    r"""Maximum-likelihood label shift by EM: weights t_j / p_j for the target mix t that fits best.
+
+    Prediction i has likelihood L_ij = C_ij / p_j under label j and occurs q_i times on the target. One step:
+
+    .. math:: t_j \leftarrow \sum_i \frac{q_i}{n} \frac{t_j L_{ij}}{\sum_k t_k L_{ik}}
+
+    Classes that the source never saw have weight 0. All weights are 0 if no class explains the target.
+
+    Parameters
+    ----------
+    confusion : array of shape (K, K)
+        C: ``confusion[predicted, true]``, counts or frequencies.
+    target : array of shape (K,)
+        q: ``target[predicted]``, counts or frequencies.
+    tolerance : float
+        EM stops when no share of the mix changes by more.
+
+    Returns
+    -------
+    float array of shape (K,)
+        One weight per class.
+
+    References
+    ----------
+    Saerens, Latinne and Decaestecker, Neural Computation 14 (2002), eq. 2.9.
+
+    Examples
+    --------
+    >>> mlls([[40, 10], [10, 40]], [65, 35]).round(6)
+    array([1.5, 0.5])
+    """
+    joint, seen = _frequencies(confusion), np.asarray(target, float)
+    mix = joint.sum(axis=0)
+    likelihood = _ratio(joint, mix)
+    explained = (seen > 0) & (likelihood.sum(axis=1) > 0)  # other predictions say nothing about the mix
+    if not explained.any():
+        return np.zeros_like(mix)
+    likelihood, shares = likelihood[explained], seen[explained] / seen[explained].sum()
+    share = np.where(mix > 0, 1.0, 0.0) / np.count_nonzero(mix)
+    for _ in range(MAX_EM_STEPS):
+        last, share = share, share * (likelihood.T @ (shares / (likelihood @ share)))
+        if np.abs(share - last).max() <= tolerance:
+            break
+    return _ratio(share, mix)
+
+
+def _least_squares(matrix: FloatArray, right: FloatArray) -> FloatArray:
+    solution, *_ = np.linalg.lstsq(matrix, right, rcond=None)
+    return np.maximum(np.asarray(solution, np.float64), 0.0)
+
+
+def _frequencies(counts: ArrayLike) -> FloatArray:
+    values = np.asarray(counts, float)
+    return np.asarray(values / max(float(values.sum()), np.finfo(float).tiny))
+
+
+def _ratio(values: FloatArray, mix: FloatArray) -> FloatArray:
+    """``values / mix`` per class; 0 for a class that the source never saw."""
+    return np.where(mix > 0, values, 0.0) / np.where(mix > 0, mix, 1.0)

@@ -5,30 +5,56 @@ PS-W then does rejection sampling for the worst weights in the box, PS-C divides
 
 from dataclasses import dataclass
 from numbers import Real
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, get_args
 
 import numpy as np
 import scipy  # its parts load when first used
 
 from pacshift.arrays import FloatArray, IntArray
-from pacshift.bounds import ROUNDING, Interval, binomial_cdf, clean_shares, clopper_pearson
-from pacshift.errors import AssumptionError, InputError
+from pacshift.bounds import Interval, binomial_cdf
+from pacshift.errors import InputError
 from pacshift.methods.base import Method, Solution, Task, one_threshold
-from pacshift.methods.elimination import EmptyBox, NoBox, eliminate
-from pacshift.methods.hull import hull
 from pacshift.methods.point_weights import thin
 from pacshift.methods.ps import pac_threshold, too_few
+from pacshift.methods.weight_box import Intervals, NoBox, weight_box
 from pacshift.tally import Tally
 from pacshift.tally.coins import score_coins
 from pacshift.tally.grid import largest_threshold
-from pacshift.words.numbers import number_up
-
-Intervals: TypeAlias = Literal["elimination", "strict", "hull"]
-"""How the box around the importance weights is computed: an option of PS-W and PS-C."""
 
 
 @dataclass(frozen=True)
-class PSW(Method):
+class BoxedWeights(Method):
+    """Base of PS-W and PS-C, which bound the importance weights by a box, at the same share of δ for each cell."""
+
+    intervals: Intervals = "elimination"
+
+    guarantee = "pac-target"
+    tests_assumption = True
+    needs_target = True
+    allows_contamination = True
+    allows_strata = True
+
+    def __post_init__(self) -> None:
+        if self.intervals not in get_args(Intervals):
+            known = ", ".join(get_args(Intervals))
+            raise InputError(f"intervals must be one of {known}, got {self.intervals!r}.")
+
+    def solve(self, tally: Tally, task: Task) -> Solution:
+        """Find one threshold for all classes."""
+        delta = split_delta(task.delta, tally.n_classes)
+        try:
+            weights = weight_box(tally, delta=delta, intervals=self.intervals, contamination=task.contamination)
+        except NoBox as failure:
+            return Solution(one_threshold(tally, -np.inf), reasons=(lacking(failure, tally, delta=delta),))
+        return self.within(weights, tally, task, delta)
+
+    def within(self, weights: Interval, tally: Tally, task: Task, delta: float) -> Solution:
+        """The largest threshold that is safe for all weights of the box, at ``delta``."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class PSW(BoxedWeights):
     """The paper's Algorithm 1 with the corrections of the docs page "slips".
 
     Parameters
@@ -55,20 +81,14 @@ class PSW(Method):
     True
     """
 
-    intervals: Intervals = "elimination"
     worst_case: Literal["example", "class"] = "example"
     envelope: float | None = None
 
     name = "PS-W"
     idea = "the paper's method: bounds the importance weights, then rejection sampling with the worst of them"
-    guarantee = "pac-target"
-    tests_assumption = True
-    needs_target = True
-    allows_contamination = True
-    allows_strata = True
 
     def __post_init__(self) -> None:
-        check_intervals(self.intervals)
+        super().__post_init__()
         if self.worst_case not in ("example", "class"):
             raise InputError(f"worst_case must be 'example' or 'class', got {self.worst_case!r}.")
         known = self.envelope
@@ -87,13 +107,8 @@ class PSW(Method):
             )
         return f"No importance weight q(y)/p(y) exceeds the envelope {self.envelope:g}, fixed beforehand."
 
-    def solve(self, tally: Tally, task: Task) -> Solution:
-        """Find one threshold for all classes."""
-        delta = split_delta(task.delta, tally.n_classes)
-        try:
-            weights = weight_box(tally, delta=delta, intervals=self.intervals, contamination=task.contamination)
-        except NoBox as failure:
-            return Solution(one_threshold(tally, -np.inf), reasons=(lacking(failure, tally, delta=delta),))
+    def within(self, weights: Interval, tally: Tally, task: Task, delta: float) -> Solution:
+        """Rejection sampling for the worst weights in the box."""
         if self.envelope is not None:
             weights = Interval(np.minimum(weights.lower, self.envelope), np.minimum(weights.upper, self.envelope))
         envelope = self.envelope or weights.upper.max()
@@ -106,7 +121,7 @@ class PSW(Method):
 
 
 @dataclass(frozen=True)
-class PSC(Method):
+class PSC(BoxedWeights):
     """PS at ε / b: the target error is at most b times the source error, b the largest upper weight.
 
     The bound b is read off the data, and the promise is proven all the same (docs page "PS-C"): where the box
@@ -129,26 +144,11 @@ class PSC(Method):
     PSC(intervals='hull')
     """
 
-    intervals: Intervals = "elimination"
-
     name = "PS-C"
     idea = "bounds the importance weights, then divides epsilon by the largest"
-    guarantee = "pac-target"
-    tests_assumption = True
-    needs_target = True
-    allows_contamination = True
-    allows_strata = True
 
-    def __post_init__(self) -> None:
-        check_intervals(self.intervals)
-
-    def solve(self, tally: Tally, task: Task) -> Solution:
-        """Find one threshold for all classes."""
-        delta = split_delta(task.delta, tally.n_classes)
-        try:
-            weights = weight_box(tally, delta=delta, intervals=self.intervals, contamination=task.contamination)
-        except NoBox as failure:
-            return Solution(one_threshold(tally, -np.inf), reasons=(lacking(failure, tally, delta=delta),))
+    def within(self, weights: Interval, tally: Tally, task: Task, delta: float) -> Solution:
+        """PS at ε divided by the largest weight."""
         epsilon = task.epsilon / float(weights.upper.max())
         threshold = pac_threshold(tally, tally.counts, epsilon=epsilon, delta=delta)
         return Solution(
@@ -220,36 +220,6 @@ def merged_majorant(steps: FloatArray, ends: IntArray) -> FloatArray:
 def split_delta(delta: float, n_classes: int) -> float:
     """The share of δ for each of K·K confusion cells, K target cells and the threshold, all equal."""
     return delta / (n_classes * n_classes + n_classes + 1)
-
-
-def check_intervals(intervals: str) -> None:
-    """Raise unless ``intervals`` is a value of the option of PS-W and PS-C."""
-    if intervals not in get_args(Intervals):
-        raise InputError(f"intervals must be one of {', '.join(get_args(Intervals))}, got {intervals!r}.")
-
-
-def weight_box(tally: Tally, *, delta: float, intervals: Intervals, contamination: float = 0.0) -> Interval:
-    """A box that holds w* with probability at least 1 - K(K+1) ``delta``; raises NoBox where there is none.
-
-    If a share ``contamination`` of the target is not label-shifted, w* are the weights of the rest.
-    """
-    confusion = clopper_pearson(tally.confusion, tally.n_source, delta=delta)
-    target = clean_shares(clopper_pearson(tally.target, tally.n_target, delta=delta), contamination)
-    try:
-        if intervals == "hull":
-            box = hull(confusion, target)
-        else:
-            box = eliminate(confusion, target, form="strict" if intervals == "strict" else "signed")
-    except EmptyBox as empty:
-        raise AssumptionError(f"label shift is refuted: {empty}. No importance weights fit the counts.") from None
-    if not np.isfinite(box.upper).all():
-        label = int(np.argmax(box.upper))
-        raise NoBox("a weight has no upper bound", cell=(label, label), lower=0.0)
-    if box.upper.max() < 1 - ROUNDING:  # source frequencies average the true weights to exactly 1
-        raise AssumptionError(
-            f"label shift is refuted: weights average to 1, but none can exceed {number_up(box.upper.max())}."
-        )
-    return box
 
 
 def lacking(failure: NoBox, tally: Tally, *, delta: float) -> str:

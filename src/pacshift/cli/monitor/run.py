@@ -54,7 +54,7 @@ def read_source(
             reading["softmax"] = reading["softmax"] or certificate.softmax
             score = certificate.score
         rows = read_rows([path], **reading, name="source", role="source", watch=Watch(silent, [path]))
-        counted = fold.tally(rows, resolve_transform(score_for(method, score)), soft=method.needs_soft)
+        counted = rows.tally(score_for(method, score), soft=method.needs_soft)
         columns = rows.columns
     reading |= {"label": None, "classes": counted.classes, "softmax": counted.softmax, "columns": columns}
     reading["scores"] = asked.scores if columns is None else None
@@ -121,7 +121,7 @@ def label_period(
     if any(path.suffix == ".tally" for path in targets):
         raise InputError("--labelled is about rows of a TARGET table, but a tally has none. Give the table.")
     target = read(list(targets), name="period", watch=watched)
-    rows = fold.tally(target, soft=counted.soft is not None, bins=True)
+    rows = target.tally(soft=counted.soft is not None)
     period = watch.period_of(rows)
     if period is None:
         raise InputError(
