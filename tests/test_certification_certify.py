@@ -21,6 +21,7 @@ from pacshift import (
     Tally,
     UninformativeWarning,
     calibrate,
+    tally_table,
 )
 from pacshift.arrays import FloatArray
 from pacshift.assumption import ASSUMPTION_SHARE, check_assumption
@@ -30,7 +31,6 @@ from pacshift.methods import resolve_method
 from pacshift.methods.ps import capped
 from pacshift.ps_lp import theorem
 from pacshift.report import compare_methods
-from pacshift.tables import tally_table
 
 ON_TARGET = [
     name

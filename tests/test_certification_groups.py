@@ -21,6 +21,7 @@ from pacshift import (
     label_sheet,
     prevalence,
     read,
+    tally_table,
     verify,
 )
 from pacshift.arrays import FloatArray, IntArray
@@ -29,7 +30,6 @@ from pacshift.estimator import PACClassifier
 from pacshift.report import render_report
 from pacshift.rows.arrow.table import read_rows
 from pacshift.rows.fold import labelled
-from pacshift.tables import tally_table
 from pacshift.tally.groups import Grouped
 
 EPSILON, DELTA = 0.1, 0.05
@@ -249,7 +249,7 @@ def test_a_class_that_a_logit_rules_out_is_no_fault_with_groups_either(tmp_path:
     assert (tally.n_source, tally.n_target) == (made.n_source, made.n_target)
     frame = pd.DataFrame(source, columns=["p_0", "p_1"]).assign(label=LABELS, patient=IDS)
     counted = tally_table(frame, label="label", group="patient", softmax=True, drop_invalid=True)
-    assert (counted.n_dropped, counted.tally.n_source) == (0, made.n_source)
+    assert (counted.inputs, counted.n_source) == ((), made.n_source)
     source[0] = -np.inf
     with pytest.raises(InputError, match="1 row"):
         calibrate(source, LABELS, target, softmax=True, **BOTH)

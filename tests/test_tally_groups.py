@@ -12,7 +12,7 @@ from scipy.stats import chisquare
 
 from pacshift import InputError, Tally
 from pacshift.arrays import FloatArray, IntArray
-from pacshift.files.codec import from_json
+from pacshift.files.codec import record
 from pacshift.scores.check import check_scores
 from pacshift.tally.coins import group_coins, name_hashes, rows_digest
 from pacshift.tally.groups import Grouped, check_groups, choose_labelled, choose_rows, one_row_per_group, row_keys
@@ -237,4 +237,4 @@ def test_a_saved_tally_says_that_it_holds_one_row_per_group(tmp_path: Any) -> No
 )
 def test_a_damaged_entry_is_refused(entry: Any) -> None:
     with pytest.raises((ValueError, TypeError)):
-        from_json(Grouped, entry)
+        record(Grouped).read(entry, "")

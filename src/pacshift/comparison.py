@@ -22,7 +22,7 @@ from pacshift.methods import METHODS, Guarantee, Method, resolve_method, usable_
 from pacshift.methods.guarantee import MEANINGS, promises_target
 from pacshift.progress import Progress
 from pacshift.rows.base import Rows
-from pacshift.rows.fold import misses, sizes, tally, target_beside
+from pacshift.rows.fold import misses, sizes, target_beside
 from pacshift.rows.memory import pair
 from pacshift.rows.sets import mean_and_empty
 from pacshift.scores.transforms import resolve_transform
@@ -344,7 +344,7 @@ def compare(
     transforms = {name: resolve_transform(name) for name in names}
     request, others = request.for_classes(source.classes), target_beside(source, target, soft=True, bins=True)
     counted = {
-        name: looked_at(source, target, tally(source, transform, soft=True) + others, transform)
+        name: looked_at(source, target, source.tally(transform) + others, transform)
         for name, transform in transforms.items()
     }
     data = [counted[name] for name in names]

@@ -12,7 +12,7 @@ from pacshift.certificate import Certificate
 from pacshift.errors import InputError
 from pacshift.evaluation import Evaluation, EvaluationCounts
 from pacshift.rows.base import Rows
-from pacshift.rows.fold import misses, tally
+from pacshift.rows.fold import misses
 from pacshift.rows.memory import memory
 from pacshift.scores.check import check_labels, check_rate, check_scores
 from pacshift.scores.frames import index_of, is_stream, to_values
@@ -225,11 +225,11 @@ def _seen_as(certificate: Certificate, rows: Rows) -> Role | None:
         return None
     known = {one.role: one.sha256 for one in made.inputs if one.name is None and one.rows == rows.last.n_given}
     if known.get("source"):
-        counted = tally(rows, certificate.own_transform(), soft=False, grid=made.counting.grid)
+        counted = rows.tally(certificate.own_transform(), soft=False, grid=made.counting.grid)
         if counts_sha256(counted, "source") == known["source"]:
             return "source"
     if known.get("target"):
-        counted = tally(rows.unlabelled(), soft=False, bins=made.counting.bins)
+        counted = rows.unlabelled().tally(soft=False, bins=made.counting.bins)
         if counts_sha256(counted, "target") == known["target"]:
             return "target"
     return None

@@ -101,7 +101,7 @@ def count(
         return Data(source, LabelledTarget.of_tally(labelled))
     assert transform is not None  # only counts do without
     grid, bins = (None, method.needs_bins) if counting is None else (counting.grid, counting.bins)
-    tally = fold.both(source, target, transform, soft=method.needs_soft, bins=bins, grid=grid, hashed=True)
+    tally = fold.both(source, target, transform, soft=method.needs_soft, bins=bins, grid=grid, sha256=True)
     data = looked_at(source, target, tally, transform, counting)
     request = request.for_classes(tally.classes)
     if isinstance(labelled, LabelSheet):
