@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable
 from dataclasses import replace
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -447,11 +448,11 @@ def test_planning_knows_neither_the_rows_of_the_sheet_nor_the_look() -> None:
     for each in found:
         planning = each.planning
         assert planning is not None
-        for name in ("source", "source_labels", "target", "pilot", "pilot_labels"):
-            assert np.array_equal(getattr(first, name), getattr(planning, name)), name
-    assert len(first.target) == 1100
+        for name in ("rows.source", "rows.source_labels", "rows.target", "pilot", "pilot_labels"):
+            assert np.array_equal(attrgetter(name)(first), attrgetter(name)(planning)), name
+    assert len(first.rows.target) == 1100
     drawn = {tuple(row) for row in TARGET[SHEET.rows]}
-    assert not drawn & {tuple(row) for row in first.target}
+    assert not drawn & {tuple(row) for row in first.rows.target}
     assert {tuple(row) for row in first.pilot} == {tuple(row) for row in TARGET[SHEET.rows[:24]]}
 
 
@@ -466,7 +467,7 @@ def test_the_family_is_the_same_at_every_look(monkeypatch: pytest.MonkeyPatch) -
     for look in SHEET.looks:
         certify(filled(look))
     test = split(filled(SHEET.looks[-1])).test
-    paths = [[one.largest(test, cut) for cut in range(0, 200, 4)] for (one,) in seen]
+    paths = [[one(test, cut) for cut in range(0, 200, 4)] for (one,) in seen]
     assert len(paths) == 3
     assert np.array_equal(paths[0], paths[1])
     assert np.array_equal(paths[0], paths[2])
