@@ -12,10 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from commands import run
-from pacshift import METHODS, InputError, Tally, calibrate
+from pacshift import METHODS, InputError, Tally, calibrate, tally_table
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.rows.sets import exact_cuts
-from pacshift.tables import tally_table
 from pacshift.tally.grid import fits_single, single_cuts
 
 WIDTHS = [np.float32, np.float64]
@@ -88,14 +87,6 @@ def test_transforms_and_softmax_see_scores_of_single_precision(score: str, softm
     ]
     assert np.array_equal(made[0].thresholds, made[1].thresholds)
     assert np.array_equal(made[0].sets(fresh), made[0].sets(fresh.astype(np.float32)))
-
-
-def test_softmax_of_plain_scores_is_the_same_in_either_type() -> None:
-    source, labels = votes(3000, 0.4, 20, 1)
-    logits = np.log(source + 0.01)
-    for width in WIDTHS:
-        made = calibrate(logits.astype(width), labels, None, method="PS-LW", softmax=True)
-        assert np.array_equal(made.sets(logits), made.sets(logits.astype(np.float32)))
 
 
 def test_what_ties_in_single_precision_has_one_predicted_label() -> None:

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,11 +19,13 @@ from pacshift import (
     compare,
     plan,
     prevalence,
+    read,
+    tally_table,
+    write_sets,
 )
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.scores.check import rounded
 from pacshift.scores.transforms import softmax
-from pacshift.tables import read_table, tally_table, write_sets
 
 
 def logits(mix: list[float], rows: int, seed: int) -> tuple[FloatArray, IntArray]:
@@ -68,13 +71,6 @@ def test_all_is_as_if_probabilities_had_been_passed(certificate: Certificate) ->
     assert "softmax score" in certificate.explain()
 
 
-def test_a_file_remembers_it(certificate: Certificate, tmp_path: Path) -> None:
-    certificate.save(tmp_path / "c.json")
-    loaded = Certificate.load(tmp_path / "c.json")
-    assert loaded.softmax
-    assert np.array_equal(loaded.sets(TARGET), certificate.sets(TARGET))
-
-
 def test_a_second_softmax_is_refused(certificate: Certificate) -> None:
     with pytest.raises(InputError, match="scores: softmax=True is for logits"):
         certificate.sets(softmax(TARGET))
@@ -105,14 +101,6 @@ def test_a_frame_with_a_foreign_column_is_refused_before_the_softmax() -> None:
         calibrate(frame, LABELS, None, method="PS", softmax=True)
 
 
-def test_tables_and_sql(certificate: Certificate, tmp_path: Path) -> None:
-    table = tmp_path / "t.parquet"
-    pd.DataFrame(TARGET, columns=["p_0", "p_1", "p_2"]).to_parquet(table)
-    write_sets(certificate, table, tmp_path / "sets.parquet")
-    found = pd.read_parquet(tmp_path / "sets.parquet")
-    assert found["set"].map(len).tolist() == certificate.sets(TARGET).sum(axis=1).tolist()
-
-
 def test_a_table_is_counted_as_rows_in_memory_bit_for_bit(tmp_path: Path) -> None:
     for width, name in ((np.float32, "narrow"), (np.float64, "wide")):
         rows: FloatArray = SOURCE.astype(width)
@@ -120,17 +108,17 @@ def test_a_table_is_counted_as_rows_in_memory_bit_for_bit(tmp_path: Path) -> Non
         frame.assign(label=LABELS).to_parquet(tmp_path / f"{name}.parquet", row_group_size=700)
         for score in ("probability", "aps"):
             options = {"score": score, "grid": False, "softmax": True}
-            counted = tally_table(tmp_path / f"{name}.parquet", label="label", **options).tally  # type: ignore[arg-type]
+            counted = tally_table(tmp_path / f"{name}.parquet", label="label", **options)  # type: ignore[arg-type]
             assert counted == Tally.from_scores(rows, LABELS, **options)  # type: ignore[arg-type]
             plain = Tally.from_scores(softmax(rows), LABELS, score=score)
             assert replace(plain, softmax=True) == counted
-        target = tally_table(tmp_path / f"{name}.parquet", label=None, softmax=True).tally
+        target = tally_table(tmp_path / f"{name}.parquet", label=None, softmax=True)
         assert (
             target
             == Tally.from_target(rows, softmax=True)
             == replace(Tally.from_target(softmax(rows)), softmax=True)
         )
-        assert read_table(tmp_path / f"{name}.parquet", softmax=True).scores.tolist() == softmax(rows).tolist()
+        assert read(tmp_path / f"{name}.parquet", softmax=True).arrays()[0].tolist() == softmax(rows).tolist()
 
 
 def test_wide_rows_are_counted_alike(tmp_path: Path) -> None:
@@ -139,7 +127,7 @@ def test_wide_rows_are_counted_alike(tmp_path: Path) -> None:
     rows, labels = rng.normal(2, 3, (3000, 40)).astype(np.float32), rng.integers(0, 40, 3000)
     expected = Tally.from_scores(softmax(rows), labels)
     np.savez(tmp_path / "a.npz", logits=rows, labels=labels)
-    made = tally_table(tmp_path / "a.npz", label="labels", scores="logits", grid=False, softmax=True).tally
+    made = tally_table(tmp_path / "a.npz", label="labels", scores="logits", grid=False, softmax=True)
     assert made == replace(expected, softmax=True)
 
 
@@ -167,7 +155,7 @@ def test_a_class_may_be_ruled_out_in_a_table_too(certificate: Certificate, tmp_p
     with pytest.raises(InputError, match="2 row\\(s\\) cannot be used"):
         tally_table(tmp_path / "t.parquet", label=None, softmax=True)
     counted = tally_table(tmp_path / "t.parquet", label=None, softmax=True, drop_invalid=True)
-    assert counted.tally == Tally.from_target(rows[good], softmax=True)
+    assert counted == Tally.from_target(rows[good], softmax=True)
     written = write_sets(certificate, tmp_path / "t.parquet", tmp_path / "sets.parquet", drop_invalid=True)
     assert written.n_rows == 298
     found = pd.read_parquet(tmp_path / "sets.parquet")["set_size"]
@@ -180,8 +168,8 @@ def test_a_table_of_probabilities_goes_through_no_second_softmax(tmp_path: Path)
     pd.DataFrame(softmax(TARGET), columns=["p_0", "p_1", "p_2"]).to_parquet(tmp_path / "t.parquet")
     with pytest.raises(InputError, match="target: softmax=True is for logits"):
         tally_table(tmp_path / "t.parquet", label=None, softmax=True)
-    with pytest.raises(InputError, match="the table: softmax=True is for logits"):
-        read_table(tmp_path / "t.parquet", softmax=True)
+    with pytest.raises(InputError, match="the target: softmax=True is for logits"):
+        read(tmp_path / "t.parquet", softmax=True).arrays()
 
 
 def test_raw_logits_get_a_note_with_the_remedy(caplog: pytest.LogCaptureFixture) -> None:
@@ -202,7 +190,18 @@ def test_other_scores_get_no_such_note(scores: FloatArray, caplog: pytest.LogCap
     assert not any(record.levelname == "WARNING" for record in caplog.records)
 
 
-def test_prevalence_and_the_monitor_take_logits() -> None:
+def test_prevalence_compare_plan_and_the_monitor_take_logits() -> None:
+    methods = ["PS-LW", "APS"]
+    compared = compare(SOURCE, LABELS, TARGET, methods=methods, softmax=True, rng=0)
+    assert compared.rows == compare(softmax(SOURCE), LABELS, softmax(TARGET), methods=methods, rng=0).rows
+    assert all(made is not None and made.softmax for made in compared.certificates)
+    sizes: dict[str, Any] = {"target_mix": [0.2, 0.3, 0.5], "n_source": 2000, "n_target": 2000, "rng": 0}
+    pilots = (
+        Tally.from_scores(SOURCE, LABELS, softmax=True) + Tally.from_target(TARGET, softmax=True),
+        Tally.from_scores(softmax(SOURCE), LABELS) + Tally.from_target(softmax(TARGET)),
+    )
+    first, second = (plan(pilot, method="PS-LW", **sizes).size for pilot in pilots)
+    assert first == second
     found = prevalence(SOURCE, LABELS, TARGET, softmax=True)
     plain = prevalence(softmax(SOURCE), LABELS, softmax(TARGET))
     assert np.array_equal(found.mix.lower, plain.mix.lower)
@@ -214,17 +213,3 @@ def test_prevalence_and_the_monitor_take_logits() -> None:
         watch.update(Tally.from_target(softmax(TARGET)))
     with pytest.raises(InputError, match="takes scores as they are, but the source was counted as the softmax"):
         watch.adopt(replace(report.fresh, softmax=False))
-
-
-def test_a_plan_takes_a_tally_of_logits() -> None:
-    pilot = Tally.from_scores(SOURCE, LABELS, softmax=True) + Tally.from_target(TARGET, softmax=True)
-    asked = {"target_mix": [0.2, 0.3, 0.5], "n_source": 2000, "n_target": 2000, "method": "PS-LW", "rng": 0}
-    same = Tally.from_scores(softmax(SOURCE), LABELS) + Tally.from_target(softmax(TARGET))
-    assert plan(pilot, **asked).size == plan(same, **asked).size  # type: ignore[arg-type]
-
-
-def test_compare_takes_logits() -> None:
-    found = compare(SOURCE, LABELS, TARGET, methods=["PS-LW", "APS"], softmax=True, rng=0)
-    plain = compare(softmax(SOURCE), LABELS, softmax(TARGET), methods=["PS-LW", "APS"], rng=0)
-    assert found.rows == plain.rows
-    assert all(made is not None and made.softmax for made in found.certificates)

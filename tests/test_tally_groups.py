@@ -13,7 +13,7 @@ from scipy.stats import chisquare
 
 from pacshift import InputError, Tally
 from pacshift.arrays import FloatArray, IntArray
-from pacshift.files.codec import from_json
+from pacshift.files.codec import record
 from pacshift.scores.check import check_scores
 from pacshift.tally.coins import group_coins, name_hashes, rows_digest
 from pacshift.tally.groups import Grouped, check_groups, choose_labelled, choose_rows, one_row_per_group, row_keys
@@ -216,4 +216,4 @@ def test_sums_remember_their_parts_and_refuse_to_mix_groups_and_rows() -> None:
 )
 def test_a_damaged_entry_is_refused(entry: Any) -> None:
     with pytest.raises((ValueError, TypeError)):
-        from_json(Grouped, entry)
+        record(Grouped).read(entry, "")
