@@ -150,7 +150,7 @@ def count_periods(
 class _ByPeriod:
     """Counts rows by period, with one counter each, and the sizes of the sets in use; any thread may add.
 
-    Without ``options`` only sizes are counted. With ``row_keys`` of ``read_keys`` rows that were counted before are
+    Without ``options`` only sizes are counted. With ``row_keys`` rows that were counted before are
     left out: they are counted ``again`` by the period that has them (one of ``owners``), and ``moved`` are those
     periods that some of them have left.
     """
