@@ -242,19 +242,14 @@ def passes_at_critical_step(name: str, delta: float, repeats: int) -> int:
     return passed
 
 
-@pytest.mark.montecarlo
-@pytest.mark.parametrize(("delta", "repeats"), [(0.2, 30), (5e-4, 15)])
+@pytest.mark.parametrize(
+    ("delta", "repeats"),
+    [
+        *(pytest.param(*case, marks=pytest.mark.montecarlo) for case in ((0.2, 30), (5e-4, 15))),
+        *(pytest.param(*case, marks=pytest.mark.long) for case in ((0.2, 500), (0.02, 500), (5e-4, 1000))),
+    ],
+)
 @pytest.mark.parametrize("name", CRITICAL)
 def test_the_first_step_with_too_many_errors_rarely_passes(name: str, delta: float, repeats: int) -> None:
-    passed = passes_at_critical_step(name, delta, repeats)
-    assert binomtest(passed, repeats, ONE_FAMILY * delta, alternative="greater").pvalue > 1e-3
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(("delta", "repeats"), [(0.2, 500), (0.02, 500), (5e-4, 1000)])
-@pytest.mark.parametrize("name", CRITICAL)
-def test_the_first_step_with_too_many_errors_rarely_passes_in_many_draws(
-    name: str, delta: float, repeats: int
-) -> None:
     passed = passes_at_critical_step(name, delta, repeats)
     assert binomtest(passed, repeats, ONE_FAMILY * delta, alternative="greater").pvalue > 1e-3
