@@ -20,7 +20,7 @@ CORE_TESTS := $(CORE:%=tests/test_%*.py) README.md tests/test_docs.py::test_shel
 # Markers of tests that `make test` leaves to `make rest`, or that are run by hand (long).
 LATER := thorough or montecarlo or browser or data or spark or soak or long
 # Tests that `make test` skips in part, because it installs neither Spark nor the packages of lint and docs.
-SKIPPED := tests/test_docs.py tests/test_docs_site.py tests/test_docstrings.py tests/test_proof_pages.py tests/test_release.py tests/test_where_sets_are_used.py src/pacshift/tables/spark
+SKIPPED := tests/test_docs.py tests/test_docs_site.py tests/test_docstrings.py tests/test_proof_pages.py tests/test_release.py tests/test_where_sets_are_used.py src/pacshift/rows/spark.py
 
 .DEFAULT_GOAL := help
 .PHONY: help demo fast test more rest check lint docs floor train-test bench soak reproduce wheel clean system

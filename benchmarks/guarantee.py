@@ -81,8 +81,7 @@ def make_population(rng: np.random.Generator, *, size: int = 30_000, spread: flo
 def transformed(population: Population, score: str) -> Population:
     """The same rows with other scores."""
     matrix = check_scores(population.scores, name="population")
-    blocks = resolve_transform(score).blocks(matrix)
-    return Population(np.concatenate([block for _, block in blocks]), population.index)
+    return Population(resolve_transform(score).of_all(matrix), population.index)
 
 
 def variants() -> Iterator[tuple[str, Method]]:

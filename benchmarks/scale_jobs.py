@@ -106,19 +106,19 @@ def _memory(job: dict[str, Any]) -> dict[str, float]:
 
 
 def _size(job: dict[str, Any]) -> dict[str, float]:
-    return {"values": len(_tally(job).tally.values)}
+    return {"values": len(_tally(job).values)}
 
 
 def _spark(job: dict[str, Any]) -> dict[str, float]:
     from pyspark.sql import SparkSession
 
-    from pacshift.tables.spark import tally
+    from pacshift import read
 
     os.environ |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
     builder = SparkSession.builder.master(f"local[{job['workers']}]").config("spark.ui.enabled", "false")
     session = builder.config("spark.ui.showConsoleProgress", "false").getOrCreate()
     frame = session.read.parquet(job["path"])
-    return {"tally": min(seconds_of(lambda: tally(frame, label="label")) for _ in range(job["repeats"]))}
+    return {"tally": min(seconds_of(lambda: read(frame, label="label").tally()) for _ in range(job["repeats"]))}
 
 
 def _bare_scan(path: str) -> int:
@@ -139,17 +139,16 @@ def _polars(path: str) -> Any:
 
 
 def _tally(job: dict[str, Any], *, soft: bool = True) -> Any:
-    from pacshift.tables import tally_table
+    from pacshift import tally_table
 
     return tally_table(job["path"], label="label", scores=job.get("scores", "p_*"), soft=soft)
 
 
 def _sets(job: dict[str, Any]) -> Any:
-    from pacshift import calibrate
-    from pacshift.tables import tally_table, write_sets
+    from pacshift import calibrate, tally_table, write_sets
 
     first = sorted(Path(job["path"]).iterdir())[0]
-    certificate = calibrate(tally_table(first, label="label").tally, epsilon=0.1, delta=0.05, method="PS")
+    certificate = calibrate(tally_table(first, label="label"), epsilon=0.1, delta=0.05, method="PS")
     return write_sets(certificate, job["path"], Path(job["path"]).parent / "sets.parquet", overwrite=True)
 
 

@@ -5,8 +5,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pacshift import Population, Tally, calibrate, evaluate
-from pacshift.tables import read_table, tally_table
+from pacshift import Population, Tally, calibrate, evaluate, read, tally_table
 
 NAMES = ["healthy", "pneumonia", "effusion"]
 model = Population.synthetic(NAMES, strength=3, rng=0)  # the same model in every hospital
@@ -27,10 +26,8 @@ for hospital, (n, seed) in HOSPITALS.items():
     pq.write_table(patients(n, [0.3, 0.6, 0.1], seed + 10), f"{hospital}-winter.parquet")
 
     # As `pacshift tally north-labelled.parquet --label diagnosis --leave-out soft -o north-labelled.tally` does.
-    tally_table(f"{hospital}-labelled.parquet", label="diagnosis", soft=False).tally.save(
-        f"{hospital}-labelled.tally"
-    )
-    tally_table(f"{hospital}-winter.parquet", label=None, soft=False).tally.save(f"{hospital}-winter.tally")
+    tally_table(f"{hospital}-labelled.parquet", label="diagnosis", soft=False).save(f"{hospital}-labelled.tally")
+    tally_table(f"{hospital}-winter.parquet", label=None, soft=False).save(f"{hospital}-winter.tally")
 
 # In one place: add and calibrate. As `pacshift calibrate *.tally --epsilon 0.05 --delta 0.05` does.
 files = sorted(Path().glob("*.tally"))
@@ -41,16 +38,14 @@ certificate.save("certificate.json")
 print(certificate.explain())
 
 # With all rows in one place the certificate would be the same, bit for bit.
-labelled = read_table([f"{hospital}-labelled.parquet" for hospital in HOSPITALS], label="diagnosis")
-winter = read_table([f"{hospital}-winter.parquet" for hospital in HOSPITALS], label="diagnosis")
-assert labelled.labels is not None
-assert winter.labels is not None
-pooled = Tally.from_scores(labelled.scores, labelled.labels, classes=labelled.classes, grid=True, soft=False)
-pooled = pooled + Tally.from_target(winter.scores, classes=winter.classes, soft=False)
+labelled = read([f"{hospital}-labelled.parquet" for hospital in HOSPITALS], label="diagnosis")
+winter = read([f"{hospital}-winter.parquet" for hospital in HOSPITALS], label="diagnosis")
+scores, diagnoses = winter.arrays()
+pooled = labelled.tally(soft=False) + Tally.from_target(scores, classes=winter.classes, soft=False)
 together = calibrate(pooled, epsilon=0.05, delta=0.05)
 assert certificate.thresholds.tolist() == together.thresholds.tolist()
 assert certificate.explain() == together.explain()
 
 # Back in each hospital the certificate makes the sets; when the labels are known, anyone can check it.
-result = evaluate(certificate.sets(winter.scores), winter.labels, classes=winter.classes)
+result = evaluate(certificate.sets(scores), diagnoses, classes=winter.classes)
 print(f"this winter: {100 * result.error:.1f} % of the true diagnoses missed, {result.size:.2f} labels per set")

@@ -33,9 +33,9 @@ import pyarrow.parquet as pq
 from typer.testing import CliRunner
 
 import pacshift
-from pacshift import Certificate, LabelSheet, Population, Tally, tables
+from pacshift import Certificate, LabelSheet, Population, Tally
 from pacshift.cli import app
-from pacshift.files.codec import to_json
+from pacshift.files.codec import record
 
 RECORD = Path(__file__).parent / "files" / "golden.json"
 NAMES = np.array(["a", "b", "c"], object)
@@ -208,8 +208,8 @@ def counts_of(tally: Tally) -> object:
         ],
         "scores": [tally.values, tally.counts, tally.starts, tally.bins],
         "soft": None if soft is None else [getattr(soft, name) for name in soft.__dataclass_fields__],
-        "inputs": [to_json(one) for one in tally.inputs],
-        "grouped": [one and to_json(one) for one in (tally.source_grouped, tally.target_grouped)],
+        "inputs": [record(type(one)).write(one) for one in tally.inputs],
+        "grouped": [one and record(type(one)).write(one) for one in (tally.source_grouped, tally.target_grouped)],
         "kind": [tally.softmax, tally.grid],
     }
 
@@ -381,11 +381,11 @@ def on_tables() -> Iterator[tuple[str, Request]]:
         for options in designs:
             yield (
                 f"tally {file} {options}",
-                lambda: counts_of(tables.tally_table(file, label=label, drop_invalid=True, **options).tally),
+                lambda: counts_of(pacshift.tally_table(file, label=label, drop_invalid=True, **options)),
             )
     yield (
         "tally of a frame",
-        lambda: counts_of(tables.tally_table(pq.read_table("sb.parquet"), label="label", drop_invalid=True).tally),
+        lambda: counts_of(pacshift.tally_table(pq.read_table("sb.parquet"), label="label", drop_invalid=True)),
     )
     for file in ("t.parquet", "t.csv", "tb.csv", "holet.parquet"):
         for group in (None, "patient_id"):
@@ -409,7 +409,7 @@ def on_tables() -> Iterator[tuple[str, Request]]:
 
 def _written(file: str, **options: Any) -> object:
     Path("w.csv").unlink(missing_ok=True)
-    found = tables.write_sets(base(), file, "w.csv", keep=["patient_id"], **options)
+    found = pacshift.write_sets(base(), file, "w.csv", keep=["patient_id"], **options)
     return [
         found.n_rows,
         found.n_dropped,
@@ -551,7 +551,7 @@ def on_spark() -> Iterator[tuple[str, Request]]:
     """Needs a session, or starts one on this machine."""
     from pyspark.sql import SparkSession
 
-    from pacshift.tables.spark import predict_sets, tally_frame
+    from pacshift.rows.spark import predict_sets
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     session = SparkSession.builder.getOrCreate()
@@ -563,7 +563,7 @@ def on_spark() -> Iterator[tuple[str, Request]]:
         for group in (None, "patient_id"):
             yield (
                 f"tally {file} {group}",
-                lambda: counts_of(tally_frame(read(file), label=label, group=group, drop_invalid=True).tally),
+                lambda: counts_of(pacshift.tally_table(read(file), label=label, group=group, drop_invalid=True)),
             )
     yield (
         "sets",

@@ -16,7 +16,7 @@ from sklearn.linear_model import LogisticRegression
 from commands import NAMES, Data, bad, good
 from pacshift import Certificate, InputError, PACClassifier, Tally, calibrate
 from pacshift.certificate.provenance import AskedMethod, Counting, Provenance
-from pacshift.files.codec import from_json, to_json
+from pacshift.files.codec import record
 from pacshift.files.origin import code_identity, current_time
 from pacshift.report import render_report
 from pacshift.report.build import MODEL_NOT_STATED
@@ -167,7 +167,7 @@ ORIGINS = st.builds(
 
 @given(ORIGINS)
 def test_it_comes_back_from_json(made: Provenance) -> None:
-    assert from_json(Provenance, json.loads(json.dumps(to_json(made)))) == made
+    assert record(Provenance).read(json.loads(json.dumps(record(Provenance).write(made))), "") == made
 
 
 def test_tallies_say_when_they_were_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

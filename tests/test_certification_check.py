@@ -213,20 +213,6 @@ def test_what_does_not_fit_is_refused() -> None:
         check(made, pandas.DataFrame(sets, columns=list(NAMES)), moved)
 
 
-def test_a_check_shows_itself_on_one_line() -> None:
-    shown = repr(check(certificate(), *rows(900, 300)))
-    assert shown.startswith("Check(verdict='broken', lower=0.30")
-    assert len(shown.splitlines()) == 1
-    assert len(shown) < 300
-
-
-def test_what_a_broken_promise_says_is_what_the_certificate_assumed() -> None:
-    assert "label shift does not hold" in check(certificate(), *rows(900, 300)).text
-    by_labels = check(certificate(facts=MethodFacts(assumes_label_shift=False)), *rows(900, 300))
-    assert "or its labelled rows were not a random sample of it, or" in by_labels.text
-    assert "label shift" not in by_labels.text
-
-
 def test_the_chance_of_an_unlucky_sample_counts_every_test_that_was_made() -> None:
     """The error of all rows is tested, and that of every class where a limit was promised."""
     assert "unlucky sample, at most 2.5 %." in check(certificate(), *rows(900, 300)).text

@@ -22,16 +22,15 @@ from pacshift import (
     label_sheet,
     prevalence,
     read,
+    tally_table,
     verify,
 )
 from pacshift.arrays import FloatArray, IntArray
-from pacshift.certificate.file import to_document
 from pacshift.certification.labelled import sheet_scores
 from pacshift.estimator import PACClassifier
 from pacshift.report import render_report
 from pacshift.rows.arrow.table import read_rows
 from pacshift.rows.fold import labelled
-from pacshift.tables import tally_table
 from pacshift.tally.groups import Grouped
 
 EPSILON, DELTA = 0.1, 0.05
@@ -178,16 +177,6 @@ def test_groups_of_one_side_alone() -> None:
     assert (other.n_source, other.n_target, other.source_grouped) == (400, 400, None)
 
 
-def test_the_file_remembers_groups_and_older_files_have_none(tmp_path: Any) -> None:
-    made = calibrate(SOURCE, LABELS, TARGET, **BOTH)
-    made.save(tmp_path / "made.json")
-    loaded = Certificate.load(tmp_path / "made.json")
-    assert loaded.explain() == made.explain()
-    assert (loaded.source_grouped, loaded.target_grouped) == (made.source_grouped, made.target_grouped)
-    assert to_document(made)["target_grouped"] == {"rows": 2000, "parts": 1, "shared": 0}
-    assert calibrate(SOURCE, LABELS, TARGET[::5], method="PS-LW").source_grouped is None
-
-
 def test_the_order_of_the_rows_does_not_matter() -> None:
     first = calibrate(SOURCE, LABELS, TARGET, **BOTH)
     order = np.random.default_rng(2).permutation(len(SOURCE))
@@ -249,11 +238,6 @@ def test_a_label_that_is_no_class_is_refused_although_its_row_is_not_chosen(tmp_
         labelled(rows)
 
 
-def test_logits_give_the_certificate_of_probabilities() -> None:
-    made = calibrate(np.log(SOURCE), LABELS, np.log(TARGET), softmax=True, **BOTH)
-    assert (made.n_source, made.n_target) == (400, 400)
-
-
 def test_a_class_that_a_logit_rules_out_is_no_fault_with_groups_either(tmp_path: Path) -> None:
     source, target = np.log(SOURCE) + 1, np.log(TARGET) + 1
     source[np.flatnonzero(LABELS == 0)[:50], 1] = target[np.flatnonzero(TRUTH == 0)[:50], 1] = -np.inf
@@ -266,7 +250,7 @@ def test_a_class_that_a_logit_rules_out_is_no_fault_with_groups_either(tmp_path:
     assert (tally.n_source, tally.n_target) == (made.n_source, made.n_target)
     frame = pd.DataFrame(source, columns=["p_0", "p_1"]).assign(label=LABELS, patient=IDS)
     counted = tally_table(frame, label="label", group="patient", softmax=True, drop_invalid=True)
-    assert (counted.n_dropped, counted.tally.n_source) == (0, made.n_source)
+    assert (counted.inputs, counted.n_source) == ((), made.n_source)
     source[0] = -np.inf
     with pytest.raises(InputError, match="1 row"):
         calibrate(source, LABELS, target, softmax=True, **BOTH)

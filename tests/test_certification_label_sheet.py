@@ -58,10 +58,6 @@ def test_pilot_and_looks_count_rows_from_the_top() -> None:
     assert label_sheet(SCORES, budget=400, looks=(100, 200, 400), rng=0).looks == (100, 200, 400)
 
 
-def test_few_labels_at_the_first_look_have_no_pilot() -> None:
-    assert label_sheet(SCORES, budget=400, looks=(60,)).n_pilot == 0
-
-
 def test_a_pilot_that_would_make_the_first_look_useless_is_left_out() -> None:
     """One test of 110 rows can pass at delta 1e-5; the first of several looks then cannot."""
     assert plan_sheet(150, (), epsilon=0.1, delta=1e-5).n_pilot == 40
@@ -76,12 +72,6 @@ def test_an_int_seed_gives_the_same_sheet_and_none_another() -> None:
     assert other.rows.tolist() != more.rows.tolist()
     again = make(rng=other.seed)
     assert again.rows.tolist() == other.rows.tolist()
-
-
-def test_rows_are_drawn_without_replacement() -> None:
-    sheet = label_sheet(SCORES, budget=1000)
-    assert sorted(sheet.rows.tolist()) == list(range(1000))
-    assert sheet.rows.tolist() != list(range(1000))
 
 
 @pytest.mark.montecarlo
@@ -402,21 +392,6 @@ def test_other_encodings_are_named(path: Path) -> None:
         LabelSheet.load(path.with_name("nope.csv"))
 
 
-def test_another_target_is_refused() -> None:
-    sheet = make()
-
-    def drawn(scores: Any) -> RowDraw:
-        draw = RowDraw(len(sheet.rows), sheet.seed, 3)
-        draw.add(scores)
-        return draw
-
-    sheet.require_target(drawn(SCORES))
-    with pytest.raises(InputError, match=r"may\.csv is not that one, its scores or their order differ"):
-        sheet.require_target(drawn(SCORES[::-1]), name="may.csv")
-    with pytest.raises(InputError, match="the target is not that one, it has 999 rows"):
-        sheet.require_target(drawn(SCORES[1:]))
-
-
 def test_frames_keep_their_columns() -> None:
     frame = pd.DataFrame(SCORES, columns=list(NAMES), index=np.arange(1000) + 5)
     others = pd.DataFrame({"id": np.arange(1000.0), "text": ["x"] * 1000}, index=frame.index)
@@ -461,10 +436,3 @@ def test_no_file_gives_a_traceback(data: st.DataObject, path: Path) -> None:
     assert loaded.looks == SMALL.looks
     found = outcome(lambda: loaded.label_index(NAMES))
     assert isinstance(found, PacshiftError) or len(found) == loaded.n_filled
-
-
-@given(st.binary(max_size=300))
-def test_noise_is_no_sheet(tmp_path_factory: pytest.TempPathFactory, noise: bytes) -> None:
-    file = tmp_path_factory.getbasetemp() / "noise.csv"
-    file.write_bytes(noise)
-    require_message(outcome(lambda: LabelSheet.load(file)))

@@ -25,7 +25,7 @@ from pacshift import (
     verify,
 )
 from pacshift.certificate.provenance import AskedMethod, Provenance
-from pacshift.files.codec import from_json, seal, to_json
+from pacshift.files.codec import record, seal
 from pacshift.rows.columns import Columns
 
 NAMES = ["crow", "owl", "wren"]
@@ -144,10 +144,10 @@ def test_what_is_missing_is_asked_for() -> None:
 
 def test_the_method_that_was_asked_for_is_run() -> None:
     made = certify(method=PSLP(unseen="include"))
-    asked = to_json(made.provenance) | {
+    asked = record(Provenance).write(made.provenance) | {
         "asked_method": {"name": "PS-LP", "options": {"unseen": "include"}, "weights": None}
     }
-    answered = replace(made, method="OTHER", options={}, provenance=from_json(Provenance, asked))
+    answered = replace(made, method="OTHER", options={}, provenance=record(Provenance).read(asked, ""))
     assert answered.provenance.asked_method == AskedMethod("PS-LP", {"unseen": "include"})
     found = verify(answered, SOURCE, LABELS, TARGET)
     assert found.recomputed is not None

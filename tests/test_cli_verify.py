@@ -10,9 +10,8 @@ import pyarrow.parquet
 import pytest
 
 from commands import Data, bad, good, run
-from pacshift import Certificate, calibrate
+from pacshift import Certificate, calibrate, read
 from pacshift.files.codec import seal
-from pacshift.tables import read_table
 
 
 @pytest.mark.parametrize(
@@ -98,9 +97,8 @@ def test_tallies_are_verified_too(data: Data, tmp_path: Path) -> None:
 
 
 def test_what_python_made_from_arrays_is_verified_from_tables(data: Data, tmp_path: Path) -> None:
-    source = read_table(data.source, label="label")
-    target = read_table(data.target)
-    made = calibrate(source.scores, source.labels, target.scores, classes=source.classes)
+    source, target = read(data.source, label="label"), read(data.target)
+    made = calibrate(*source.arrays(), target.arrays()[0], classes=source.classes)
     made.save(tmp_path / "c.json")
     assert len(np.unique(made.thresholds)) > 1
     shown = good("verify", tmp_path / "c.json", data.source, data.target).stdout

@@ -21,8 +21,6 @@ MODULES = (
     "pacshift.methods",
     "pacshift.plots",
     "pacshift.report",
-    "pacshift.tables",
-    "pacshift.tables.spark",
 )
 
 

@@ -28,7 +28,6 @@ import pacshift
 from certificates import sharpened
 from pacshift import InputError, PacshiftError
 from pacshift.estimator import NotCalibratedError, PACClassifier, set_scorer
-from pacshift.methods import PSW
 
 RATES: dict[str, Any] = {"epsilon": 0.1, "delta": 0.05}
 METHOD = "PS-LW"  # needs little data, so the tests stay fast
@@ -201,16 +200,6 @@ def test_a_failed_calibration_keeps_no_certificate_of_the_wrong_kind(data: Any) 
     assert model.certificate_ is before
 
 
-def test_clone_and_parameters() -> None:
-    model = wrap(LogisticRegression(C=3), method=PSW(worst_case="class"), never_empty=True)
-    copy = clone(model)
-    assert copy.get_params()["method"] == PSW(worst_case="class")
-    assert copy.get_params()["estimator__C"] == 3
-    assert copy.set_params(estimator__C=5, epsilon=0.2).estimator.C == 5
-    assert model.estimator.C == 3
-    assert "PACClassifier" in model._repr_html_()
-
-
 def test_score_is_accuracy_and_model_selection_works(data: Any) -> None:
     X, y = data
     assert cross_val_score(wrap(LogisticRegression()), X, y, cv=3).min() > 0.7
@@ -287,16 +276,6 @@ def test_a_calibrated_classifier_survives_a_pickle(data: tuple[NDArray[np.float6
     model = wrap(LogisticRegression(), score_function=sharpened).fit(X[:500], y[:500]).calibrate(X[500:], y[500:])
     back = pickle.loads(pickle.dumps(model))
     assert np.array_equal(back.predict_set(X), model.predict_set(X))
-
-
-def test_the_default_estimator_is_a_logistic_regression(data: Any) -> None:
-    X, y = data
-    model = PACClassifier(method=METHOD).fit(X[TRAIN], y[TRAIN]).calibrate(X[SOURCE], y[SOURCE], X[TARGET])
-    assert model.estimator is None
-    assert isinstance(model.estimator_, LogisticRegression)
-    assert np.array_equal(model.predict_set(X), trained(data, LogisticRegression(max_iter=1000)).predict_set(X))
-    with pytest.raises(NotFittedError, match="call fit"):
-        PACClassifier().predict(X)
 
 
 def test_set_output_chooses_the_container_of_sets(data: Any) -> None:

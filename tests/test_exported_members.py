@@ -12,9 +12,9 @@ import pacshift
 NAMES = """
 APS AssumptionError Certificate Check Comparison Evaluation InputError Interval LWCP LabelSheet METHODS
 Monitor Oracle PACClassifier PS PSC PSLP PSLW PSR PST PSW PacshiftError PeriodReport Plan Population
-Prevalence Tally UnfinishedSheetError UninformativeWarning Verification WCP calibrate
+Prevalence SetsWritten Tally UnfinishedSheetError UninformativeWarning Verification WCP calibrate
 calibrate_strata check compare evaluate label_sheet plan prevalence read resample
-set_scorer sets_in_strata tweak_one verify
+set_scorer sets_in_strata tally_table tweak_one verify write_sets
 """
 PUBLIC = set(NAMES.split())
 
@@ -36,7 +36,9 @@ def test_the_core_imports_neither_the_extras_nor_large_parts_of_scipy() -> None:
     """They would make every command start later: the parts of SciPy alone take longer than NumPy."""
     extras = "sklearn pyarrow matplotlib pandas polars pyspark typer rich jinja2 torch highspy importlib.metadata"
     slow = (*extras.split(), *(f"scipy.{name}" for name in ("optimize", "sparse", "special", "stats")))
-    others = sorted(PUBLIC - {"PACClassifier", "set_scorer", "read"})  # these need scikit-learn, and Arrow
+    others = sorted(
+        PUBLIC - {"PACClassifier", "SetsWritten", "set_scorer", "read", "tally_table", "write_sets"}
+    )  # these need scikit-learn, and Arrow
     assert loaded(f"from pacshift import {', '.join(others)}", slow) == []
 
 

@@ -13,8 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from commands import bad, good
-from pacshift import METHODS, Certificate, InputError, Tally, UninformativeWarning, calibrate
-from pacshift.tables import tally_table
+from pacshift import METHODS, Certificate, InputError, Tally, UninformativeWarning, calibrate, tally_table
 
 pytestmark = pytest.mark.slow
 
@@ -45,7 +44,7 @@ def sites(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def counted(path: Path, score: str = "probability") -> Tally:
-    return tally_table(path, label="label" if "source" in str(path) else None, score=score).tally
+    return tally_table(path, label="label" if "source" in str(path) else None, score=score)
 
 
 @pytest.mark.parametrize("method", sorted(set(METHODS) - {"PS-T"}))
@@ -109,6 +108,6 @@ def test_the_tally_command_refuses_what_it_cannot_count(sites: Path, tmp_path: P
 
 def test_sites_that_disagree_on_the_classes_are_refused(sites: Path) -> None:
     one = counted(sites / "source" / "a.parquet")
-    other = tally_table(sites / "source" / "b.parquet", label="label", classes=["none", "mild", "severe"]).tally
+    other = tally_table(sites / "source" / "b.parquet", label="label", classes=["none", "mild", "severe"])
     with pytest.raises(InputError, match="tallies of different classes do not add"):
         Tally.sum([one, other])

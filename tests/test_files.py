@@ -12,12 +12,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pacshift import Certificate, InputError, Tally
+from pacshift import Certificate, InputError, Tally, tally_table
 from pacshift.files.codec import parse_json
 from pacshift.files.origin import code_identity
 from pacshift.files.reading import max_bytes, read_arrays, read_document
 from pacshift.files.writing import atomic_write, check_output
-from pacshift.tables import tally_table
 from special import special_file
 
 

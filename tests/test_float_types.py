@@ -12,10 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from commands import run
-from pacshift import METHODS, InputError, Tally, calibrate
+from pacshift import METHODS, InputError, Tally, calibrate, tally_table
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.rows.sets import exact_cuts
-from pacshift.tables import tally_table
 from pacshift.tally.grid import fits_single, single_cuts
 
 WIDTHS = [np.float32, np.float64]

@@ -157,8 +157,8 @@ def test_many_classes_are_cut_to_the_largest_and_say_so() -> None:
     certificate = SHAPES["many"]
     for plot in (plots.weight_intervals, plots.label_mix):
         ax = plot(certificate)
-        assert len(ax.get_yticks()) == plots.MAX_CLASSES_SHOWN
-        assert ax.get_ylabel() == f"the {plots.MAX_CLASSES_SHOWN} largest of 200 classes"
+        assert len(ax.get_yticks()) == axes.MAX_CLASSES_SHOWN
+        assert ax.get_ylabel() == f"the {axes.MAX_CLASSES_SHOWN} largest of 200 classes"
     assert certificate.weights is not None
     shown = {text.get_text() for text in plots.weight_intervals(certificate, most=5).get_yticklabels()}
     largest = np.argsort(-certificate.weights.upper)[:5]
@@ -171,11 +171,11 @@ def test_class_names_stay_texts() -> None:
     assert "<img" not in svg
     assert "<script" not in svg
     # An escaped dollar is a dollar to matplotlib, not the start of mathematics.
-    assert plots.plain_text(r"$\frac") == r"\$\frac"
-    assert len(plots.plain_text("x" * 300)) == 24
-    assert plots.plain_text("two\nlines\x08\u202e") == "two\ufffdlines\ufffd\ufffd"
-    assert plots.readable("می\u200cخواهم") == "می\u200cخواهم"
-    assert plots.plain_text(3) == "3"
+    assert axes.plain_text(r"$\frac") == r"\$\frac"
+    assert len(axes.plain_text("x" * 300)) == 24
+    assert axes.plain_text("two\nlines\x08\u202e") == "two\ufffdlines\ufffd\ufffd"
+    assert axes.readable("می\u200cخواهم") == "می\u200cخواهم"
+    assert axes.plain_text(3) == "3"
 
 
 def test_boxes_have_one_box_per_method_and_the_line() -> None:

@@ -103,15 +103,6 @@ def test_known_bounds_narrow_the_intervals_of_all_classes() -> None:
         prevalence(tally, delta=0.05, known_mix={1: (0.0, 0.05)})
 
 
-@pytest.mark.parametrize(
-    ("known", "message"),
-    [({"c": (0, 1)}, "'c' is not a class"), ({0: (0.5, 0.2)}, "low <= high"), ({0: (-0.1, 0.2)}, "low <= high")],
-)
-def test_impossible_bounds_are_refused(known: dict[object, tuple[float, float]], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        prevalence(weak_tally(np.random.default_rng(0)), delta=0.05, known_mix=known)
-
-
 def test_both_samples_and_a_proper_delta_are_needed() -> None:
     source = Tally.from_scores([[0.9, 0.1]], [0])
     with pytest.raises(InputError, match="no target rows"):

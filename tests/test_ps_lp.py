@@ -312,4 +312,6 @@ def test_one_threshold_lies_between_ps_w_and_the_one_that_knows_the_mix() -> Non
 def only(mix: FloatArray) -> PrevalenceRegion:
     """The region of one mix, as if it were known."""
     nothing: FloatArray = np.empty((0, len(mix)))
-    return PrevalenceRegion(nothing, np.empty(0), nothing, np.empty(0), Interval(mix, mix), 0.0)
+    return PrevalenceRegion(
+        nothing, np.empty(0), nothing, np.empty(0), Interval(mix, mix), 0.0, Interval(mix, mix)
+    )

@@ -168,9 +168,8 @@ def test_the_choice_among_zones_and_parts_is_not_monotone(monkeypatch: pytest.Mo
     """Why the page speaks of an ideal test: with fewer misses the margin can fall, because the choice changes."""
     monkeypatch.setattr("pacshift.ps_lp.betting.STAKE_RATIO", 1.12)  # the example was found with these cells
     counts, share, nothing = np.array([110, 306, 86]), np.array([0.7, 0.056, 0.244]), np.empty((0, 3))
-    region = PrevalenceRegion(
-        nothing, np.empty(0), nothing, np.empty(0), Interval(share - 0.02, share + 0.02), 0.0
-    )
+    box = Interval(share - 0.02, share + 0.02)
+    region = PrevalenceRegion(nothing, np.empty(0), nothing, np.empty(0), box, 0.0, box)
 
     def falls(test: BettingTest) -> bool:
         return bool((margins(test, np.array([10, 4, 13])) < margins(test, np.array([10, 6, 13])) - 1e-6).any())

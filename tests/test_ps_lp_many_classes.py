@@ -11,6 +11,7 @@ from scipy.stats import beta, binomtest
 from benchmarks.many import hidden_error
 from pacshift import AssumptionError, Population, Tally, calibrate
 from pacshift.bounds import Interval, binomial_cut
+from pacshift.methods import Task
 from pacshift.methods.ps_lp import reasons_for_many_classes
 from pacshift.mix.programs import MixProgram
 from pacshift.mix.region import prevalence_region
@@ -151,7 +152,8 @@ def test_what_is_said_about_the_target_is_true() -> None:
     cuts = np.full(3, 0.5)
 
     def said(kind: str, *, tried: bool, contamination: float = 0.0) -> str:
-        return " ".join(reasons_for_many_classes(tally, cuts, kind=kind, tried=tried, contamination=contamination))
+        task = Task(0.1, 0.05, contamination=contamination)
+        return " ".join(reasons_for_many_classes(tally, task, cuts, kind=kind, tried=tried))
 
     assert said(ONE_THRESHOLD, tried=True) == ""
     chosen = said(EQUAL_MISS_RATE, tried=True)

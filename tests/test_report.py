@@ -18,7 +18,8 @@ from pacshift.assumption import Assumption
 from pacshift.bounds import BoundCurve, Sensitivity
 from pacshift.certificate.file import to_document
 from pacshift.methods import MethodFacts
-from pacshift.plots import axes, readable
+from pacshift.plots import axes
+from pacshift.plots.axes import readable
 from pacshift.report import ComparisonRow, render_report, write_report
 from pacshift.report.build import key_figures
 from pacshift.report.page import to_inline

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from certificates import HOSTILE, every_shape
-from pacshift.plots import readable
+from pacshift.plots.axes import readable
 from pacshift.report import render_refusal
 from reports import every_page
 from test_report_refusal import SHAPES as REFUSED

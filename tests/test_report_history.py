@@ -14,7 +14,7 @@ from hospital import PANDEMIC, USUAL, patients, source_tally
 from pacshift import Interval, Monitor, Tally, calibrate
 from pacshift.certification.request import Request
 from pacshift.monitor.verdict import judge, missed_in_words
-from pacshift.plots import readable
+from pacshift.plots.axes import readable
 from pacshift.report import render_history, write_history_page
 from pacshift.report.history import error_over_time, size_over_time
 from test_report_browser import PHONE, _note_dialog

@@ -76,8 +76,8 @@ def test_every_kind_has_the_same_counts(make: Maker, table: pd.DataFrame, group:
     for how in ({"label": "label"}, {"target": True}, {"target": True, "label": "some", "labels_per": "row"}):
         if not group:
             how.pop("labels_per", None)
-        wanted = fold.tally(_in_memory(table, group=group, **how), soft=True, bins=True, grid=True)
-        found = fold.tally(make(group=group, **how), soft=True, bins=True, grid=True)
+        wanted = _in_memory(table, group=group, **how).tally(grid=True)
+        found = make(group=group, **how).tally(grid=True)
         assert found == wanted
         assert found.source_grouped == wanted.source_grouped
         assert found.target_grouped == wanted.target_grouped
@@ -133,11 +133,11 @@ def test_rows_that_cannot_be_used_are_counted_by_file(table: pd.DataFrame, tmp_p
     bad[400:].to_parquet(paths[1])
     for group, left_out in ((False, [1, 2]), (True, [1, 3])):
         rows = _in_table(paths, label="label", group=group, drop_invalid=True)
-        for counted in (fold.tally(rows, soft=False), fold.tally(rows, soft=False)):  # a second pass says the same
+        for counted in (rows.tally(soft=False), rows.tally(soft=False)):  # a second pass says the same
             assert [one.left_out for one in counted.inputs] == left_out
             assert [one.rows_read for one in counted.inputs] == [400, 500]
         with pytest.raises(InputError, match=r"row\(s\) cannot be used .*, the first is row 3 of .*one.parquet"):
-            fold.tally(_in_table(paths, label="label", group=group), soft=False)
+            _in_table(paths, label="label", group=group).tally(soft=False)
 
 
 def test_a_view_without_labels_shares_what_was_read_and_chosen(table: pd.DataFrame, monkeypatch: Any) -> None:

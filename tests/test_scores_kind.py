@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from pacshift import Certificate, InputError, Monitor, Tally, calibrate
 from pacshift.arrays import FloatArray, IntArray
-from pacshift.files.codec import from_json, to_json
+from pacshift.files.codec import record
 from pacshift.scores.kind import (
     BYTES,
     LOGS,
@@ -104,16 +104,16 @@ def test_parts_of_a_tally_have_the_kind_of_the_whole(kind: str, n_classes: int, 
 @given(KINDS)
 def test_kinds_come_back_from_files(kind: ScoreKind) -> None:
     for one in (kind, replace(kind, tops=(0.5, 2.0))):
-        assert from_json(ScoreKind, json.loads(json.dumps(to_json(one)))) == one
+        assert record(ScoreKind).read(json.loads(json.dumps(record(ScoreKind).write(one))), "") == one
 
 
 def test_kinds_of_files_are_checked() -> None:
     kind = ScoreKind(-3.0, 9.0, 0.4, False)
-    said = to_json(kind)
-    assert from_json(ScoreKind, said) == kind
+    said = record(ScoreKind).write(kind)
+    assert record(ScoreKind).read(said, "") == kind
     for bad in ([0.0, 1.0, 0.4, True], {"low": 0.0}, said | {"tops": [1.0]}, said | {"sums_to_one": 1}, "text", 5):
         with pytest.raises((ValueError, KeyError, TypeError)):
-            from_json(ScoreKind, bad)
+            record(ScoreKind).read(bad, "")
 
 
 def test_rows_that_are_not_finite_are_left_to_the_counter() -> None:

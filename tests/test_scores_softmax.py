@@ -9,11 +9,23 @@ import pytest
 from scipy.special import softmax as scipy_softmax
 
 from commands import bad, good
-from pacshift import Certificate, InputError, Monitor, Population, Tally, calibrate, compare, plan, prevalence
+from pacshift import (
+    Certificate,
+    InputError,
+    Monitor,
+    Population,
+    Tally,
+    calibrate,
+    compare,
+    plan,
+    prevalence,
+    read,
+    tally_table,
+    write_sets,
+)
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.scores.check import rounded
 from pacshift.scores.transforms import softmax
-from pacshift.tables import read_table, tally_table, write_sets
 
 
 def logits(mix: list[float], rows: int, seed: int) -> tuple[FloatArray, IntArray]:
@@ -111,17 +123,17 @@ def test_a_table_is_counted_as_rows_in_memory_bit_for_bit(tmp_path: Path) -> Non
         frame.assign(label=LABELS).to_parquet(tmp_path / f"{name}.parquet", row_group_size=700)
         for score in ("probability", "aps"):
             options = {"score": score, "grid": False, "softmax": True}
-            counted = tally_table(tmp_path / f"{name}.parquet", label="label", **options).tally  # type: ignore[arg-type]
+            counted = tally_table(tmp_path / f"{name}.parquet", label="label", **options)  # type: ignore[arg-type]
             assert counted == Tally.from_scores(rows, LABELS, **options)  # type: ignore[arg-type]
             plain = Tally.from_scores(softmax(rows), LABELS, score=score)
             assert replace(plain, softmax=True) == counted
-        target = tally_table(tmp_path / f"{name}.parquet", label=None, softmax=True).tally
+        target = tally_table(tmp_path / f"{name}.parquet", label=None, softmax=True)
         assert (
             target
             == Tally.from_target(rows, softmax=True)
             == replace(Tally.from_target(softmax(rows)), softmax=True)
         )
-        assert read_table(tmp_path / f"{name}.parquet", softmax=True).scores.tolist() == softmax(rows).tolist()
+        assert read(tmp_path / f"{name}.parquet", softmax=True).arrays()[0].tolist() == softmax(rows).tolist()
 
 
 def test_wide_rows_are_counted_alike(tmp_path: Path) -> None:
@@ -130,7 +142,7 @@ def test_wide_rows_are_counted_alike(tmp_path: Path) -> None:
     rows, labels = rng.normal(2, 3, (3000, 40)).astype(np.float32), rng.integers(0, 40, 3000)
     expected = Tally.from_scores(softmax(rows), labels)
     np.savez(tmp_path / "a.npz", logits=rows, labels=labels)
-    made = tally_table(tmp_path / "a.npz", label="labels", scores="logits", grid=False, softmax=True).tally
+    made = tally_table(tmp_path / "a.npz", label="labels", scores="logits", grid=False, softmax=True)
     assert made == replace(expected, softmax=True)
 
 
@@ -158,7 +170,7 @@ def test_a_class_may_be_ruled_out_in_a_table_too(certificate: Certificate, tmp_p
     with pytest.raises(InputError, match="2 row\\(s\\) cannot be used"):
         tally_table(tmp_path / "t.parquet", label=None, softmax=True)
     counted = tally_table(tmp_path / "t.parquet", label=None, softmax=True, drop_invalid=True)
-    assert counted.tally == Tally.from_target(rows[usable], softmax=True)
+    assert counted == Tally.from_target(rows[usable], softmax=True)
     written = write_sets(certificate, tmp_path / "t.parquet", tmp_path / "sets.parquet", drop_invalid=True)
     assert written.n_rows == 298
     found = pd.read_parquet(tmp_path / "sets.parquet")["set_size"]
@@ -171,8 +183,8 @@ def test_a_table_of_probabilities_goes_through_no_second_softmax(tmp_path: Path)
     pd.DataFrame(softmax(TARGET), columns=["p_0", "p_1", "p_2"]).to_parquet(tmp_path / "t.parquet")
     with pytest.raises(InputError, match="target: softmax=True is for logits"):
         tally_table(tmp_path / "t.parquet", label=None, softmax=True)
-    with pytest.raises(InputError, match="the table: softmax=True is for logits"):
-        read_table(tmp_path / "t.parquet", softmax=True)
+    with pytest.raises(InputError, match="the target: softmax=True is for logits"):
+        read(tmp_path / "t.parquet", softmax=True).arrays()
 
 
 def test_raw_logits_get_a_note_with_the_remedy(caplog: pytest.LogCaptureFixture) -> None:

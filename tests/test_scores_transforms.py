@@ -17,9 +17,7 @@ ROW = np.array([[0.5, 0.2, 0.3]])
 
 
 def transformed(name: Any, scores: Any) -> FloatArray:
-    checked = check_scores(scores, name="x")
-    blocks = resolve_transform(name).blocks(checked)
-    return np.vstack([block for _, block in blocks])
+    return resolve_transform(name).of_all(check_scores(scores, name="x"))
 
 
 def test_names() -> None:

@@ -21,13 +21,12 @@ from pacshift import (
     calibrate_strata,
     evaluate,
     sets_in_strata,
-    strata,
 )
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.bounds import Interval
 from pacshift.scores.transforms import softmax
-from pacshift.strata import expand, joint_bounds, own_columns
-from test_docs import ROOT, places
+from pacshift.strata import expand, joint_bounds
+from test_docs import ROOT
 
 NAMES = ("young", "middle", "old")
 SHIFT, NOISE = np.array([-1.0, 0.0, 1.0]), 1.5
@@ -186,7 +185,8 @@ def test_expansion_keeps_scores_predictions_and_sets(n_strata: int, n_classes: i
     assert np.array_equal(wide.argmax(axis=1), place * n_classes + scores.argmax(axis=1))
     assert np.allclose(wide.sum(axis=1), 1)
     cuts = rng.random((n_strata, n_classes))
-    assert np.array_equal(own_columns(wide >= cuts.ravel(), place, n_strata), scores >= cuts[place])
+    own = (wide >= cuts.ravel()).reshape(n, n_strata, -1)[np.arange(n), place]
+    assert np.array_equal(own, scores >= cuts[place])
 
 
 def test_sets_compare_each_score_with_the_threshold_of_its_stratum(certificate: Any) -> None:
@@ -371,14 +371,3 @@ def test_the_refusal_without_bounds_says_what_was_measured() -> None:
     assert found is not None
     with pytest.raises(InputError, match=f"of {found[1]} real populations .* {found[2]} had an error above 12 %"):
         made(known_mix=None)
-
-
-def test_page_and_code_name_the_same_lemmas() -> None:
-    page = (ROOT / "docs" / "methods" / "strata.md").read_text(encoding="utf-8")
-    source = Path(str(strata.__file__)).read_text()
-    for name in ("Lemma 1", "Lemma 2", "Theorem 1", "Theorem 2"):
-        assert f"**{name}" in page
-        assert name in source
-    assert f"{strata.SHARES_OF_STRATA:g}" in page
-    assert "never-the-answer-to-a-refusal" in places(ROOT / "docs" / "methods" / "strata.md")
-    assert re.search(r"\]\(strata\.md\)", (ROOT / "docs" / "methods" / "index.md").read_text())

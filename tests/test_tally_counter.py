@@ -16,13 +16,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from pacshift import InputError, Tally, UninformativeWarning, calibrate, parallel
+from pacshift import InputError, Tally, UninformativeWarning, calibrate, parallel, tally_table
 from pacshift.scores.transforms import TRANSFORMS
-from pacshift.tables import tally_table
 from pacshift.tally import counter, stores
 from pacshift.tally.cells import CONFIDENCE_EDGES, Cells, top_bin
 from pacshift.tally.counter import Counter as Counts
-from pacshift.tally.counter import CountOptions, count_block, read_blocks
+from pacshift.tally.counter import CountOptions, read_blocks, top_scores
 from pacshift.tally.grid import BINS, MAX_BINNED_CLASSES, to_grid
 from strategies import seeds
 
@@ -74,16 +73,14 @@ def engine(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.M
 
     def with_arrow(scores: Any, labels: Any, **options: Any) -> Tally:
         label = None if labels is None else "label"
-        return tally_table(store(tmp_path, scores, labels), label=label, **options).tally
+        return tally_table(store(tmp_path, scores, labels), label=label, **options)
 
     return with_arrow
 
 
 def with_spark(session: Any, path: Path, labels: Any, options: dict[str, Any]) -> Tally:
-    from pacshift.tables.spark import tally
-
     frame = session.read.parquet(str(path)).repartition(3)
-    return tally(frame, label=None if labels is None else "label", **options)
+    return tally_table(frame, label=None if labels is None else "label", **options)
 
 
 def drawn(n_rows: int, n_classes: int, kind: str) -> tuple[NDArray[Any], NDArray[np.int64]]:
@@ -246,9 +243,11 @@ def test_every_matrix_is_walked_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_first_of_equal_scores_is_predicted(n_classes: int) -> None:
     scores = np.random.default_rng(0).integers(0, 3, (200, n_classes)) / 2
     for block in (scores, np.asfortranarray(scores), scores.astype(np.float32)):
-        found = count_block(block, None, CountOptions())
-        assert found.predicted.tolist() == [row.index(max(row)) for row in scores.tolist()]
-        assert found.top.tolist() == scores.max(axis=1).tolist()
+        predicted: Any = np.empty(200, np.uint8 if n_classes <= 12 else np.int64)
+        top = np.empty(200, block.dtype)
+        top_scores(block, predicted, top)
+        assert predicted.tolist() == [row.index(max(row)) for row in scores.tolist()]
+        assert top.tolist() == scores.max(axis=1).tolist()
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
@@ -259,7 +258,7 @@ def test_counting_stops_where_a_score_is_not_finite(
 ) -> None:
     monkeypatch.setattr(counter, "PIECE_VALUES", 2 * n_classes)
     block = np.full((5, n_classes), 0.5, dtype)
-    assert count_block(block, None, CountOptions()).n_rows == 5
+    assert Counts(n_classes, CountOptions(), labelled=False).count(block, None) == 5
     for place, before in (((0, 0), 0), ((2, 1), 2), ((4, n_classes - 1), 4)):
         spoilt = block.copy()
         spoilt[place] = bad

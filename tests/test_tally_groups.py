@@ -12,10 +12,10 @@ from scipy.stats import chisquare
 
 from pacshift import InputError, Tally
 from pacshift.arrays import FloatArray, IntArray
-from pacshift.files.codec import from_json
+from pacshift.files.codec import record
 from pacshift.scores.check import check_scores
-from pacshift.tally.coins import name_hashes, rows_digest
-from pacshift.tally.groups import Grouped, check_groups, choose_rows, one_row_per_group, row_keys
+from pacshift.tally.coins import group_coins, name_hashes, rows_digest
+from pacshift.tally.groups import Grouped, check_groups, choose_labelled, choose_rows, one_row_per_group, row_keys
 
 
 def rows_of(n_rows: int, digits: int = 17, seed: int = 0) -> tuple[FloatArray, IntArray]:
@@ -113,7 +113,9 @@ def test_which_row_counts_where_some_have_a_label(labels_per: Any, labels: Any, 
     """Of a group without a label, one by its coin: the row 3. With a label per group, the labelled one."""
     scores = check_scores([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4], [0.3, 0.7], [0.4, 0.6]], name="rows")
     marks = np.array([-1 if label is None else label for label in labels])
-    found = one_row_per_group(list("aaabb"), scores, marks=marks, labels_per=labels_per)
+    names, rows = name_hashes("aaabb"), row_keys(scores.values)
+    coins = group_coins(names, rows_digest(names, rows), "target")
+    found = choose_labelled(coins, rows, marks, labels_per)
     assert found.tolist() == (counted or one_row_per_group(list("aaabb"), scores).tolist())
 
 
@@ -235,4 +237,4 @@ def test_a_saved_tally_says_that_it_holds_one_row_per_group(tmp_path: Any) -> No
 )
 def test_a_damaged_entry_is_refused(entry: Any) -> None:
     with pytest.raises((ValueError, TypeError)):
-        from_json(Grouped, entry)
+        record(Grouped).read(entry, "")

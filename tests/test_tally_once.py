@@ -3,6 +3,7 @@
 import hashlib
 import json
 import shutil
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,12 +16,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commands import bad, good, make_tables, run
-from pacshift import Certificate, Tally, calibrate
-from pacshift.cli.spark import with_names
+from pacshift import Certificate, Tally, calibrate, tally_table
 from pacshift.errors import InputError
-from pacshift.files.codec import from_json, to_json
-from pacshift.rows.faults import BAD_SCORES, NO_LABEL
-from pacshift.tables import tally_table
+from pacshift.files.codec import record
+from pacshift.rows.base import FileRows, Pass
+from pacshift.rows.columns import Columns
+from pacshift.rows.faults import BAD_SCORES, NO_LABEL, Faults
 from pacshift.tally.once import MAX_INPUTS, MIN_NUMBERS, Input, all_inputs, counts_sha256, together
 from score_tables import labelled, save
 
@@ -42,7 +43,7 @@ def write(path: Path, rows: int) -> Path:
 
 def test_files_are_listed_with_rows_columns_and_hash(tmp_path: Path) -> None:
     files = [write(tmp_path / "b.parquet", 3), write(tmp_path / "a.parquet", 5)]
-    tally = tally_table(files, label="y", sha256=True).tally
+    tally = tally_table(files, label="y", sha256=True)
     tally.save(tmp_path / "site.tally")
     loaded = Tally.load(tmp_path / "site.tally")
     assert loaded.inputs == tally.inputs
@@ -51,7 +52,7 @@ def test_files_are_listed_with_rows_columns_and_hash(tmp_path: Path) -> None:
         ("source", "a.parquet", 10, ("y", "p_0", "p_1")),
     ]
     assert loaded.inputs[0].sha256 == hashlib.sha256(files[0].read_bytes()).hexdigest()
-    plain = tally_table(files, label="y").tally
+    plain = tally_table(files, label="y")
     assert plain == tally  # equal counts, whatever is known about the files
     assert {one.sha256 for one in plain.inputs} == {None}
     assert calibrate(loaded, epsilon=0.4, delta=0.3, method="PS").provenance.inputs == loaded.inputs
@@ -63,19 +64,18 @@ def test_rows_that_were_left_out_are_counted_file_by_file_with_reasons(tmp_path:
         scores = [0.9, None if path is files[2] else 0.3, 0.5]
         pa.parquet.write_table(pa.table({"p_0": scores, "p_1": scores[::-1], "y": labels}), path)
     counted = tally_table(files, label="y", drop_invalid=True)
-    assert [one.left_out for one in counted.tally.inputs] == [2, 0, 2]
-    assert dict(counted.tally.inputs[2].left_out_why) == {NO_LABEL: 1, BAD_SCORES: 1}
-    assert dict(counted.dropped_why) == {NO_LABEL: 3, BAD_SCORES: 1}
-    counted.tally.save(tmp_path / "site.tally")
+    assert [one.left_out for one in counted.inputs] == [2, 0, 2]
+    assert dict(counted.inputs[2].left_out_why) == {NO_LABEL: 1, BAD_SCORES: 1}
+    counted.save(tmp_path / "site.tally")
     loaded = Tally.load(tmp_path / "site.tally")
-    assert loaded.inputs == counted.tally.inputs
+    assert loaded.inputs == counted.inputs
     assert together(loaded.inputs) == (4, ((NO_LABEL, 3), (BAD_SCORES, 1)), 9)
     assert together([*loaded.inputs, replace(loaded.inputs[0], left_out=None)])[0] is None
 
 
 def test_rows_of_a_frame_that_were_left_out_are_said_too() -> None:
     frame = pandas.DataFrame({"p_0": [0.9, 0.3, None], "p_1": [0.1, 0.7, 0.5], "y": [0, 1, 1]})
-    tally = tally_table(frame, label="y", drop_invalid=True).tally
+    tally = tally_table(frame, label="y", drop_invalid=True)
     (one,) = all_inputs(tally)
     assert (one.name, one.rows, one.left_out) == (None, 2, 1)
     assert one.sha256 == counts_sha256(tally, "source")
@@ -86,21 +86,32 @@ def test_rows_of_a_frame_that_were_left_out_are_said_too() -> None:
     [(-1, {}), (True, {}), ("1", {}), (1, [1]), (1, {"no label": -1}), (None, {"no label": 1})],
 )
 def test_rows_left_out_that_cannot_be_are_refused(left_out: object, why: object) -> None:
-    document = to_json(Input("source", "a", 1, (), None))
-    assert from_json(Input, document | {"left_out": 3, "left_out_why": {"no label": 3}}).left_out == 3
+    document = record(Input).write(Input("source", "a", 1, (), None))
+    assert record(Input).read(document | {"left_out": 3, "left_out_why": {"no label": 3}}, "").left_out == 3
     with pytest.raises(ValueError, match=r"left_out|left out"):
-        from_json(Input, document | {"left_out": left_out, "left_out_why": why})
+        record(Input).read(document | {"left_out": left_out, "left_out_why": why}, "")
 
 
 def test_a_cluster_says_what_was_left_out_of_one_path_or_of_all_together(tmp_path: Path) -> None:
-    path = write(tmp_path / "a.parquet", 2)
-    counted = replace(tally_table(path, label="y"), n_dropped=3, dropped_why=((NO_LABEL, 3),))
-    (one,) = with_names(counted, [path]).tally.inputs
-    assert (one.rows, one.left_out, one.left_out_why) == (4, 3, ((NO_LABEL, 3),))
-    *each, together = with_names(counted, [path, tmp_path / "b.parquet"]).tally.inputs
+    spark = pytest.importorskip("pacshift.rows.spark", exc_type=ImportError)
+    paths, columns = [tmp_path / "a.parquet", tmp_path / "b.parquet"], Columns(("p_0", "p_1"), "y")
+
+    def inputs(n_bad: int, *files: Path) -> tuple[Input, ...]:
+        rows = spark.SparkRows(
+            name="source", role="source", classes=(0, 1), columns=columns, frame=None, layout=None, files=files
+        )
+        found: tuple[Input, ...] = rows.inputs(
+            Pass({"": FileRows(4 + n_bad, 4, Faults(n_bad, Counter({NO_LABEL: n_bad})))}), {}
+        )
+        return found
+
+    (one,) = inputs(3, paths[0])
+    assert (one.name, one.rows, one.left_out, one.left_out_why) == ("a.parquet", 4, 3, ((NO_LABEL, 3),))
+    *each, together = inputs(3, *paths)
     assert [(one.rows, one.left_out) for one in each] == [(None, None)] * 2
     assert (together.name, together.rows, together.left_out) == ("all 2 paths together", None, 3)
-    assert len(with_names(replace(counted, n_dropped=0), [path, path]).tally.inputs) == 2
+    assert len(inputs(0, *paths)) == 2
+    assert inputs(0) == ()
 
 
 def test_what_several_tallies_left_out_reaches_the_certificate(tmp_path: Path) -> None:
@@ -247,13 +258,13 @@ def test_the_same_rows_in_another_kind_of_file_or_order(label: str | None, tmp_p
     table = labelled()
     shuffled = table.take(np.random.default_rng(0).permutation(len(table)))
     files = [save(table, tmp_path / "a.csv"), save(shuffled, tmp_path / "b.parquet")]
-    first, second = (tally_table(file, label=label, sha256=True).tally for file in files)
+    first, second = (tally_table(file, label=label, sha256=True) for file in files)
     assert first.inputs[0].sha256 != second.inputs[0].sha256
     role = "target" if label is None else "source"
     with pytest.raises(InputError, match=f"tally 1 and tally 2 hold the same {role} counts"):
         first + second
     half = save(table.slice(0, 150), tmp_path / "half.csv")
-    assert (first + tally_table(half, label=label, sha256=True).tally).n_classes == 3
+    assert (first + tally_table(half, label=label, sha256=True)).n_classes == 3
 
 
 def test_commands_name_the_tallies(tmp_path: Path) -> None:

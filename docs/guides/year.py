@@ -4,7 +4,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from pacshift import Monitor, Tally, calibrate, label_sheet
-from pacshift.plots import WIDTH
+from pacshift.plots.axes import WIDTH
 from pacshift.report import history, write_history_page
 from pacshift.words.numbers import given
 

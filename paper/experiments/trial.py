@@ -150,8 +150,7 @@ class Draw:
     def _transformed(self, score: str, rows: IntArray) -> FloatArray:
         """f(x, y) of some rows of the base."""
         scores = ScoreMatrix(self.base.probs[rows], tuple(range(self.base.n_classes)))
-        blocks = resolve_transform(score).blocks(scores)
-        return np.concatenate([block for _, block in blocks])
+        return resolve_transform(score).of_all(scores)
 
     @cached_property
     def best_size(self) -> float:

@@ -22,7 +22,7 @@ from pacshift.methods import METHODS, Guarantee, Method, resolve_method, usable_
 from pacshift.methods.guarantee import MEANINGS, promises_target
 from pacshift.progress import Progress
 from pacshift.rows.base import Rows
-from pacshift.rows.fold import misses, sizes, tally, target_beside
+from pacshift.rows.fold import misses, sizes, target_beside
 from pacshift.rows.memory import pair
 from pacshift.rows.sets import mean_and_empty
 from pacshift.scores.transforms import resolve_transform
@@ -122,22 +122,21 @@ class Comparison:
         """
         import pandas
 
-        return pandas.DataFrame([self._values(row) for row in self.rows], columns=list(self.columns))
-
-    def _values(self, row: ComparisonRow) -> list[Any]:
-        known = [row.method, MEANINGS[row.guarantee].in_short, row.size, row.empty, row.error]
-        return known[: len(self.columns)]
+        rows = [
+            [one.method, MEANINGS[one.guarantee].in_short, one.size, one.empty, one.error] for one in self.rows
+        ]
+        return pandas.DataFrame([row[: len(self.columns)] for row in rows], columns=list(self.columns))
 
     def _cells(self) -> list[list[str]]:
-        return [[*map(str, self._values(row)[:2]), *self._numbers(row)] for row in self.rows]
-
-    def _numbers(self, row: ComparisonRow) -> list[str]:
-        """Size, empty sets and error as text, as many as there are columns."""
-        if row.size is None or row.empty is None:
-            return ["refused", *["-"] * (len(self.columns) - 3)]
-        size = mean_size(row.size) + (" (all labels)" if row.trivial else "")
-        error = "-" if row.error is None else f"{row.error:.4f}"
-        return [size, percent(row.empty), error][: len(self.columns) - 2]
+        """Every row as texts, as many as there are columns."""
+        made = []
+        for row in self.rows:
+            numbers = ["refused", "-", "-"]
+            if row.size is not None and row.empty is not None:
+                size = mean_size(row.size) + (" (all labels)" if row.trivial else "")
+                numbers = [size, percent(row.empty), "-" if row.error is None else f"{row.error:.4f}"]
+            made.append([row.method, MEANINGS[row.guarantee].in_short, *numbers][: len(self.columns)])
+        return made
 
     def _notes(self) -> list[str]:
         return [f"{row.method}: {row.note}" for row in self.rows if row.note]
@@ -363,7 +362,7 @@ def compare_rows(
     data = {}
     for name in dict.fromkeys(own_score(method, score) for method in methods):
         transform = resolve_transform(name)
-        data[name] = looked_at(source, target, tally(source, transform, soft=True) + others, transform)
+        data[name] = looked_at(source, target, source.tally(transform) + others, transform)
 
     def measure(certificates: Sequence[Certificate]) -> list[Measured]:
         cuts = [cut_of(one) for one in certificates]

@@ -231,32 +231,23 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
         seed: RngLike = self.random_state
         if isinstance(seed, np.random.RandomState):  # which only scikit-learn knows: it gives its next number
             seed = int(seed.randint(2**31 - 1))
-        certificate = calibrate(
+        apart = ("estimator", "score_function", "random_state")  # all others are called as in calibrate
+        asked = {name: value for name, value in self.get_params(deep=False).items() if name not in apart}
+        self.certificate_ = calibrate(
             self._scores(X_source),
             column_or_1d(y_source, warn=True),
             target,
-            epsilon=self.epsilon,
-            delta=self.delta,
-            method=self.method,
             classes=self._class_names(),
             score=self.score_function,
             weights=weights,
             rng=seed,
-            never_empty=self.never_empty,
-            class_epsilon=self.class_epsilon,
-            class_balance=self.class_balance,
-            contamination=self.contamination,
-            known_mix=self.known_mix,
             target_labels=target_labels,
             labels_per=labels_per,
             groups=groups,
             target_groups=target_groups,
             labelled=labelled,
-            note=self.note,
-            model_id=self.model_id,
-            valid_until=self.valid_until,
+            **asked,
         )
-        self.certificate_ = certificate
         return self
 
     def predict_set(self, X: Any) -> Any:

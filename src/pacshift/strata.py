@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pacshift.arrays import BoolArray, IntArray, Label, LabelsLike, RngLike, ScoresLike
+from pacshift.arrays import IntArray, Label, LabelsLike, RngLike, ScoresLike
 from pacshift.bounds import Interval, clopper_pearson
 from pacshift.certificate import Certificate
 from pacshift.certification.calibrate import calibrate
@@ -159,14 +159,10 @@ def calibrate_strata(
         )
     if target_scores is None:
         raise InputError("no target examples: strata need unlabelled target scores. Pass target_scores.")
-    source = check_scores(source_scores, name="source", classes=classes)
-    target = check_scores(target_scores, name="target", classes=source.classes)
+    softmax, per_stratum = check_flag(softmax, "softmax"), check_flag(per_stratum, "per_stratum")
+    source = _checked(source_scores, "source", classes, softmax)
+    target = _checked(target_scores, "target", source.classes, softmax)
     labels = check_labels(source_labels, source.classes, n_rows=len(source), name="source", index=source.index)
-    for side, scores in (("source", source), ("target", target)):
-        if check_flag(softmax, "softmax"):
-            require_logits(scores.values, name=side)
-        elif not is_finite(scores.values):
-            raise not_finite_error(scores, side)
     if source.named_by_frame:
         require_plausible(source, np.bincount(labels, minlength=len(source.classes)))
     names, known = _check_strata_mix(known_mix, source.classes)
@@ -180,32 +176,28 @@ def calibrate_strata(
                 "them. Join each with another stratum, or leave it out of known_mix, and its rows out of the "
                 "target."
             )
-    asked: dict[str, Any] = {"epsilon": epsilon, "method": chosen, "class_epsilon": class_epsilon}
-    asked |= {"softmax": softmax, "rng": rng}
-    if check_flag(per_stratum, "per_stratum"):
-        made = [
-            _certified(  # Theorem 2
+
+    parts: list[tuple[Any, ...]]
+    if per_stratum:  # Theorem 2
+        parts = [
+            (
                 f"stratum {name!r}",
                 f"this is stratum {name!r}, one of {len(names)}, and label shift is assumed within it; nothing is "
                 f"promised about other strata. All {len(names)} hold at once with confidence {all_but(delta)}.",
-                source.values[own == place],
-                labels[own == place],
-                target.values[others == place],
-                Interval(known.lower[place], known.upper[place]),
-                classes=source.classes,
-                delta=delta / len(names),
-                **asked,
+                *(source.values[own == place], labels[own == place], target.values[others == place]),
+                *(Interval(known.lower[place], known.upper[place]), source.classes, delta / len(names)),
             )
             for place, name in enumerate(names)
         ]
-    else:
+    else:  # Theorem 1
         if not softmax and min(source.values.min(), target.values.min()) < -ROUNDING:
             raise InputError(
                 "scores below 0: with strata a row's scores stand beside zeros, so they must be probabilities or "
                 "other numbers from 0 on. Use softmax=True for logits, or per_stratum=True."
             )
         kept, for_shares, blank = own != NOT_FOUND, SHARES_OF_STRATA * delta, -np.inf if softmax else 0.0
-        found = _certified(  # Theorem 1
+        bounds = joint_bounds(known, np.bincount(others), delta=for_shares)
+        part = (
             f"strata together (classes are called 'class{IN_STRATUM}stratum'; a bound of known_mix is multiplied "
             "by that of the stratum's share of the target, and these shares are wrong with probability at most "
             f"{up(for_shares)})",
@@ -217,45 +209,40 @@ def calibrate_strata(
             expand(source.values[kept], own[kept], len(names), blank),
             own[kept] * len(source.classes) + labels[kept],
             expand(target.values, others, len(names), blank),
-            joint_bounds(known, np.bincount(others), delta=for_shares),
-            classes=joint_names(source.classes, names),
-            delta=delta - for_shares,
-            **asked,
+            *(bounds, joint_names(source.classes, names), delta - for_shares),
         )
+        parts = [part]
+    asked: dict[str, Any] = {"epsilon": epsilon, "method": chosen, "class_epsilon": class_epsilon}
+    asked |= {"softmax": softmax, "rng": rng}
+    made = list[Certificate]()
+    for about, note, scores, columns, seen, within, called, level in parts:
+        mix = dict(zip(called, zip(within.lower.tolist(), within.upper.tolist(), strict=True), strict=True))
+        asked |= {"classes": called, "known_mix": mix, "delta": level}
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UninformativeWarning)  # it would not name the stratum
+                found = calibrate(scores, [called[column] for column in columns.tolist()], seen, **asked)
+        except AssumptionError as refused:  # which must not send anybody to try other strata
+            raise AssumptionError(f"{about}: {refused.refusal}", WAY_ON, assumption=refused.assumption) from None
+        made.append(replace(found, notes=(note, *found.notes)))
+    if not per_stratum:
         # Expanded sets may hold labels of other strata: a bound among those with one label says nothing here.
-        made = [replace(found, delta=delta, one_label_error=None)]
+        made = [replace(made[0], delta=delta, one_label_error=None)]
     cuts = np.concatenate([one.thresholds for one in made]).reshape(len(names), -1)
     for place in np.flatnonzero(np.isneginf(cuts).all(axis=1)).tolist():
         causes = " ".join(made[place if per_stratum else 0].reasons) or "no threshold passes."
-        warnings.warn(
-            f"every set of stratum {names[place]!r} contains all labels: {causes}",
-            UninformativeWarning,
-            stacklevel=2,
-        )
+        said = f"every set of stratum {names[place]!r} contains all labels: {causes}"
+        warnings.warn(said, UninformativeWarning, stacklevel=2)
     return dict(zip(names, made, strict=True)) if per_stratum else made[0]
 
 
-def _certified(
-    about: str,
-    note: str,
-    source: NDArray[np.floating[Any]],
-    labels: IntArray,
-    target: NDArray[np.floating[Any]],
-    known: Interval,
-    *,
-    classes: Sequence[Label],
-    **asked: Any,
-) -> Certificate:
-    """``calibrate``, with refusals that say what they are about, and not to try other strata."""
-    mix = dict(zip(classes, zip(known.lower.tolist(), known.upper.tolist(), strict=True), strict=True))
-    texts = [classes[label] for label in labels.tolist()]
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UninformativeWarning)  # it would not name the stratum
-            made = calibrate(source, texts, target, classes=classes, known_mix=mix, **asked)
-    except AssumptionError as refused:
-        raise AssumptionError(f"{about}: {refused.refusal}", WAY_ON, assumption=refused.assumption) from None
-    return replace(made, notes=(note, *made.notes))
+def _checked(scores: ScoresLike, name: str, classes: Sequence[Label] | None, softmax: bool) -> ScoreMatrix:
+    given = check_scores(scores, name=name, classes=classes)
+    if softmax:
+        require_logits(given.values, name=name)
+    elif not is_finite(given.values):
+        raise not_finite_error(given, name)
+    return given
 
 
 def sets_in_strata(
@@ -310,16 +297,13 @@ def sets_in_strata(
     else:
         names, first = tuple(certificate), next(iter(certificate.values()))
         classes, softmax = first.classes, first.softmax
-    given = check_scores(scores, name="scores", classes=classes)
+    given = _checked(scores, "scores", classes, softmax)
     place = _stratum_places(strata, given, names, "strata", only_known=True)
-    if softmax:
-        require_logits(given.values, name="scores")
-    elif not is_finite(given.values):
-        raise not_finite_error(given, "scores")
-    if isinstance(certificate, Certificate):
-        wide = certificate.sets_of_rows(expand(given.values, place, len(names), -np.inf if softmax else 0.0))
-        return frame_like(scores, own_columns(wide, place, len(names)), classes)
     found = np.empty(given.values.shape, np.bool_)
+    if isinstance(certificate, Certificate):  # what `expand` did, undone: each row's columns of its own stratum
+        wide = certificate.sets_of_rows(expand(given.values, place, len(names), -np.inf if softmax else 0.0))
+        found = wide.reshape(len(wide), len(names), -1)[np.arange(len(wide)), place]
+        return frame_like(scores, found, classes)
     for stratum in np.unique(place).tolist():
         rows = place == stratum
         found[rows] = certificate[names[stratum]].sets_of_rows(given.values[rows])
@@ -346,11 +330,6 @@ def expand(
     wide = np.full((len(scores), n_strata, scores.shape[1]), blank, scores.dtype)
     wide[np.arange(len(scores)), place] = scores
     return wide.reshape(len(scores), -1)
-
-
-def own_columns(sets: BoolArray, place: IntArray, n_strata: int) -> BoolArray:
-    """What ``expand`` did, undone: each row's columns of its own stratum."""
-    return np.asarray(sets.reshape(len(sets), n_strata, -1)[np.arange(len(sets)), place])
 
 
 def joint_bounds(known: Interval, counts: IntArray, *, delta: float) -> Interval:

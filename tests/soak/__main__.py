@@ -46,7 +46,7 @@ def disturbed_commands(folder: Path, share: float) -> Iterator[Outcome]:
 
 def kill_executor() -> Outcome:
     """The test that kills a Spark executor in the middle of counting."""
-    words = [sys.executable, "-m", "pytest", "-q", "-m", "spark", "tests/test_tables_spark.py", "-k", "killed"]
+    words = [sys.executable, "-m", "pytest", "-q", "-m", "spark", "tests/test_rows_spark.py", "-k", "killed"]
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=900, check=False)
     last = done.stdout.strip().splitlines()[-1] if done.stdout.strip() else done.stderr[-300:]
     what = "Spark executor killed while it counts"

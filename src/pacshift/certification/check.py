@@ -1,18 +1,18 @@
 """Labels arrived later: was the promise of a certificate kept?"""
 
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 import scipy
 
-from pacshift.arrays import BoolArray, FloatArray, Label, LabelsLike, ScoresLike
+from pacshift.arrays import BoolArray, Label, LabelsLike, ScoresLike
 from pacshift.bounds import Interval, binomial_cut, clopper_pearson
 from pacshift.certificate import Certificate
 from pacshift.errors import InputError
 from pacshift.evaluation import Evaluation, EvaluationCounts
 from pacshift.rows.base import Rows
-from pacshift.rows.fold import misses, tally
+from pacshift.rows.fold import misses
 from pacshift.rows.memory import memory
 from pacshift.scores.check import check_labels, check_rate, check_scores
 from pacshift.scores.frames import index_of, is_stream, to_values
@@ -187,13 +187,21 @@ def check(
     if labels is None:
         raise InputError("labels is missing: pass the true label of each row.")
     classes, names = certificate.classes, () if certificate.columns is None else certificate.columns.scores
-    given = sets_or_scores
-    is_set = is_stream(given) or to_values(given, "scores", classes, names)[0].dtype == np.bool_
-    if not is_set:
+    given, sets = sets_or_scores, None
+    if is_stream(given):
+        sets = certificate.sets_of_rows(given)
+    else:
+        values, _ = to_values(given, "scores", classes, names)
+        sets = values if values.dtype == np.bool_ else None
+    if sets is None:
         scores = check_scores(given, name="scores", classes=classes, columns=names)
         rows = memory(scores, labels, name="check", role="source", softmax=certificate.softmax, groups=groups)
         return check_rows(certificate, rows, level=level)
-    sets = _sets(certificate, given)
+    if not len(sets) or sets.shape[1:] != (len(classes),):
+        raise InputError(
+            f"sets must have at least one row and a column for each of the {len(classes)} classes, got shape "
+            f"{sets.shape}. Pass what certificate.sets gives."
+        )
     index = check_labels(labels, classes, n_rows=len(sets), name="check", index=index_of(given))
     if groups is not None:
         rows = memory(given, labels, name="check", role="source", classes=classes, columns=names, groups=groups)
@@ -214,38 +222,21 @@ def _seen_as(certificate: Certificate, rows: Rows) -> Role | None:
     if any(one.name is not None and one.rows_read in n_rows for one in made.inputs):
         with rows.hashes() as hashes:
             for file, digest in hashes.items():
-                alike = [
-                    one for one in made.inputs if one.name is not None and one.rows_read == files[file].n_rows
-                ]
-                for one in alike:
-                    if one.sha256 is not None and one.sha256 == digest.result():
+                for one in (one for one in made.inputs if one.name is not None and one.sha256 is not None):
+                    if one.rows_read == files[file].n_rows and one.sha256 == digest.result():
                         return one.role
     if rows.again != "cheap" or rows.grouped is not None:
         return None
     known = {one.role: one.sha256 for one in made.inputs if one.name is None and one.rows == rows.last.n_given}
     if known.get("source"):
-        counted = tally(rows, certificate.own_transform(), soft=False, grid=made.counting.grid)
+        counted = rows.tally(certificate.own_transform(), soft=False, grid=made.counting.grid)
         if counts_sha256(counted, "source") == known["source"]:
             return "source"
     if known.get("target"):
-        counted = tally(rows.unlabelled(), soft=False, bins=made.counting.bins)
+        counted = rows.unlabelled().tally(soft=False, bins=made.counting.bins)
         if counts_sha256(counted, "target") == known["target"]:
             return "target"
     return None
-
-
-def _sets(certificate: Certificate, given: Any) -> BoolArray:
-    """Sets as they are; of a stream of scores, the sets that the certificate makes."""
-    if is_stream(given):
-        return certificate.sets_of_rows(given)
-    columns = () if certificate.columns is None else certificate.columns.scores
-    values, _ = to_values(given, "scores", certificate.classes, columns)
-    if not len(values) or values.shape[1:] != (len(certificate.classes),):
-        raise InputError(
-            f"sets must have at least one row and a column for each of the {len(certificate.classes)} classes, "
-            f"got shape {values.shape}. Pass what certificate.sets gives."
-        )
-    return values
 
 
 def check_evaluation(
@@ -255,26 +246,43 @@ def check_evaluation(
 
     ``seen_as`` says as what the certificate was made from these rows, if it was.
     """
+    n_one, epsilon, classes = round(evaluation.one_label * evaluation.n), certificate.epsilon, certificate.classes
+
+    def named(marked: BoolArray) -> tuple[Label, ...]:
+        return tuple(classes[label] for label in np.flatnonzero(marked).tolist())
+
     missed = np.rint(np.nan_to_num(evaluation.class_error) * evaluation.class_counts)
-    interval = clopper_pearson(missed.sum(), evaluation.n, delta=1 - level)
-    n_one = round(evaluation.one_label * evaluation.n)
     wrong = np.rint(np.nan_to_num(evaluation.one_label_error) * n_one)
+    interval = clopper_pearson(missed.sum(), evaluation.n, delta=1 - level)
     # The most misses whose interval lies below epsilon, and the most hits whose interval lies above it.
-    few = binomial_cut(evaluation.n, epsilon=certificate.epsilon, delta=(1 - level) / 2)
-    hits = binomial_cut(evaluation.n, epsilon=1 - certificate.epsilon, delta=(1 - level) / 2)
-    apart, stated = tuple[Label, ...](), stated_shares(certificate)
+    few, hits = (
+        binomial_cut(evaluation.n, epsilon=share, delta=(1 - level) / 2) for share in (epsilon, 1 - epsilon)
+    )
+    above, kept, apart = tuple[Label, ...](), tuple[Label, ...](), tuple[Label, ...]()
+    stated, limit = stated_shares(certificate), class_limit(certificate)
     if stated is not None:
         seen = label_shares(evaluation, level)
-        apart = _named(certificate, (seen.lower > stated.upper) | (seen.upper < stated.lower))
-    above, kept = _beside_the_limit(certificate, missed, evaluation, level)
+        apart = named((seen.lower > stated.upper) | (seen.upper < stated.lower))
+    if limit is not None:  # promised for every class: the intervals hold together
+        together = clopper_pearson(missed, evaluation.class_counts, delta=(1 - level) / len(classes))
+        above, kept = named(together.lower > limit), named(together.upper <= limit)
+    verdict: CheckVerdict = "kept" if interval.upper <= epsilon else "consistent"
+    if are_its_labels(seen_as, certificate):
+        verdict = "no evidence"
+    elif above:
+        verdict = "broken"
+    elif interval.lower > epsilon:
+        verdict = "broken" if certificate.guarantee == "pac-target" else "above"
+    elif apart:
+        verdict = "no evidence"
     found = Check(
-        verdict="consistent",
+        verdict=verdict,
         lower=float(interval.lower),
         upper=float(interval.upper),
         level=level,
         kept_up_to=few if few >= 0 else None,
         broken_from=evaluation.n - hits if hits >= 0 else None,
-        rows_to_decide=None,
+        rows_to_decide=_rows_to_decide(epsilon, evaluation, level) if verdict == "consistent" else None,
         text="",
         evaluation=evaluation,
         class_interval=clopper_pearson(missed, evaluation.class_counts, delta=1 - level),
@@ -284,37 +292,7 @@ def check_evaluation(
         one_label_interval=clopper_pearson(wrong, n_one, delta=1 - level),
         seen_as=seen_as,
     )
-    verdict = _verdict(found, certificate)
-    rows = _rows_to_decide(certificate.epsilon, evaluation, level) if verdict == "consistent" else None
-    judged = replace(found, verdict=verdict, rows_to_decide=rows)
-    return replace(judged, text=check_in_words(judged, certificate))
-
-
-def _verdict(found: Check, certificate: Certificate) -> CheckVerdict:
-    if are_its_labels(found.seen_as, certificate):
-        return "no evidence"
-    if found.classes_above:
-        return "broken"
-    if found.lower > certificate.epsilon:
-        return "broken" if certificate.guarantee == "pac-target" else "above"
-    if found.classes_apart:
-        return "no evidence"
-    return "kept" if found.upper <= certificate.epsilon else "consistent"
-
-
-def _beside_the_limit(
-    certificate: Certificate, missed: FloatArray, evaluation: Evaluation, level: float
-) -> tuple[tuple[Label, ...], tuple[Label, ...]]:
-    """Classes missed more, and no more, often than was promised for every class; the intervals hold together."""
-    limit = class_limit(certificate)
-    if limit is None:
-        return (), ()
-    together = clopper_pearson(missed, evaluation.class_counts, delta=(1 - level) / len(certificate.classes))
-    return _named(certificate, together.lower > limit), _named(certificate, together.upper <= limit)
-
-
-def _named(certificate: Certificate, marked: BoolArray) -> tuple[Label, ...]:
-    return tuple(certificate.classes[label] for label in np.flatnonzero(marked).tolist())
+    return replace(found, text=check_in_words(found, certificate))
 
 
 def _rows_to_decide(epsilon: float, evaluation: Evaluation, level: float) -> int | None:

@@ -33,39 +33,18 @@ About as many rows as are read in a second."""
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Data:
-    """What was counted: source and target, the labelled target rows, and rows that can be looked at again.
-
-    ``counts_sizes``: sizes of sets are counted on the target's rows, not on bins. ``samples``: thresholds are
-    tuned on samples of rows. ``explains``: after a refusal rows say what labels would bring.
-    """
+    """What was counted: source and target, the labelled target rows, and what rows say when looked at again."""
 
     tally: Tally
     labelled: LabelledTarget | None = None
     transform: Transform | None = None
-    source: Rows | None = None
     target: Rows | None = None
-    counts_sizes: bool = False
-    samples: bool = False
-    explains: bool = False
-
-    @property
-    def count_labels(self) -> CountLabels | None:
-        """Counts mean sizes of sets on the target's rows, where that is to be done."""
-        return partial(fold.mean_sizes, self.target) if self.target is not None and self.counts_sizes else None
-
-    @property
-    def sample(self) -> Callable[[], RowSample] | None:
-        """Reads samples of source and target rows to tune thresholds with, where that is to be done."""
-        if self.source is None or self.target is None or not self.samples:
-            return None
-        return partial(fold.sample, self.source, self.target, self.tally)
-
-    @property
-    def to_plan(self) -> Callable[[], RowsToPlan] | None:
-        """Reads rows to plan with after a refusal, where there are any to look at."""
-        if self.source is None or self.target is None or not self.explains:
-            return None
-        return partial(fold.plan_after_refusal, self.source, self.target)
+    count_labels: CountLabels | None = None
+    """Counts mean sizes of sets on the target's rows, not on bins."""
+    sample: Callable[[], RowSample] | None = None
+    """Reads samples of source and target rows to tune thresholds with."""
+    to_plan: Callable[[], RowsToPlan] | None = None
+    """Reads rows that say after a refusal what labels would bring."""
 
 
 def opened(
@@ -122,7 +101,7 @@ def count(
         return Data(source, LabelledTarget.of_tally(labelled))
     assert transform is not None  # only counts do without
     grid, bins = (None, method.needs_bins) if counting is None else (counting.grid, counting.bins)
-    tally = fold.both(source, target, transform, soft=method.needs_soft, bins=bins, grid=grid, hashed=True)
+    tally = fold.both(source, target, transform, soft=method.needs_soft, bins=bins, grid=grid, sha256=True)
     data = looked_at(source, target, tally, transform, counting)
     request = request.for_classes(tally.classes)
     if isinstance(labelled, LabelSheet):
@@ -149,11 +128,10 @@ def looked_at(
     return Data(
         tally,
         transform=transform,
-        source=source,
         target=target,
-        counts_sizes=sizes and transform.function is None,
-        samples=samples,
-        explains=counting is None,
+        count_labels=partial(fold.mean_sizes, target) if sizes and transform.function is None else None,
+        sample=partial(fold.sample, source, target, tally) if samples else None,
+        to_plan=partial(fold.plan_after_refusal, source, target) if counting is None else None,
     )
 
 

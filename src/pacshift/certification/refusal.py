@@ -3,6 +3,7 @@
 import logging
 from dataclasses import dataclass, replace
 from time import perf_counter
+from typing import Any
 
 from pacshift.assumption import ASSUMPTION_SHARE, Assumption, check_assumption
 from pacshift.certification.counted import Data
@@ -79,19 +80,12 @@ def check_label_shift(tally: Tally, request: Request, labelled: LabelledTarget |
     """What the test saw, at its share of δ; with labelled target rows half of its level is for their bounds."""
     start, level = perf_counter(), ASSUMPTION_SHARE * request.delta
     logger.info("testing label shift with %d source and %d target rows", tally.n_source, tally.n_target)
-    if labelled is None:
-        found = check_assumption(tally, level=level, known=request.known, contamination=request.contamination)
-    else:
-        found = check_assumption(
-            tally,
-            level=level / 2,
-            known=mix_within(request, labelled, delta=level / 2),
-            contamination=request.contamination,
-            known_from="the labelled target rows say"
-            if request.known is None
-            else "target labels and known_mix say",
-        )
-        found = replace(found, level=level)
+    asked: dict[str, Any] = {"level": level, "known": request.known}
+    if labelled is not None:
+        who = "the labelled target rows say" if request.known is None else "target labels and known_mix say"
+        asked = {"level": level / 2, "known": mix_within(request, labelled, delta=level / 2), "known_from": who}
+    found = check_assumption(tally, contamination=request.contamination, **asked)
+    found = found if labelled is None else replace(found, level=level)
     seen = "refuted" if found.refuted else "not refuted"
     logger.info("label shift was tested and %s in %.2f s", seen, perf_counter() - start)
     return found

@@ -76,11 +76,22 @@ def check_request(
 ) -> Request:
     """The request, or an InputError that says what is wrong with it."""
     allowed = check_rate(epsilon, "epsilon")
+    try:
+        share = float(contamination)
+    except (TypeError, ValueError):
+        share = np.nan
+    if not 0 <= share < 1:
+        raise InputError(f"contamination must be a share, at least 0 and below 1, got {contamination!r}.")
+    if share >= allowed:
+        raise InputError(
+            f"contamination must be below epsilon: up to {share:g} of the target may be missed for that reason "
+            f"alone, but epsilon is {allowed:g}. Lower contamination or raise epsilon."
+        )
     return Request(
         epsilon=allowed,
         delta=check_rate(delta, "delta"),
         class_epsilon=None if class_epsilon is None else check_rate(class_epsilon, "class_epsilon"),
-        contamination=_check_contamination(contamination, allowed),
+        contamination=share,
         never_empty=check_flag(never_empty, "never_empty"),
         seed=check_seed(rng),
         model_id=_check_text(model_id, "model_id"),
@@ -89,22 +100,6 @@ def check_request(
         known_mix=known_mix,
         weights=weights,
     )
-
-
-def _check_contamination(contamination: Any, epsilon: float) -> float:
-    """A share below ``epsilon``, as a float."""
-    try:
-        share = float(contamination)
-    except (TypeError, ValueError):
-        share = np.nan
-    if not 0 <= share < 1:
-        raise InputError(f"contamination must be a share, at least 0 and below 1, got {contamination!r}.")
-    if share >= epsilon:
-        raise InputError(
-            f"contamination must be below epsilon: up to {share:g} of the target may be missed for that reason "
-            f"alone, but epsilon is {epsilon:g}. Lower contamination or raise epsilon."
-        )
-    return share
 
 
 def _check_text(value: Any, name: str) -> str | None:

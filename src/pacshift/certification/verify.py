@@ -261,16 +261,10 @@ def request_of(certificate: Certificate) -> Request:
     known, known_mix = certificate.known_mix, None
     if known is not None:
         known_mix = dict(zip(certificate.classes, zip(known.lower, known.upper, strict=True), strict=True))
-    return check_request(
-        epsilon=certificate.epsilon,
-        delta=certificate.delta,
-        class_epsilon=certificate.class_epsilon,
-        contamination=certificate.contamination,
-        known_mix=known_mix,
-        never_empty=certificate.never_empty,
-        weights=weights if needs_weights else None,
-        rng=certificate.provenance.seed,
-    )
+    same = ("epsilon", "delta", "class_epsilon", "contamination", "never_empty")
+    promised = {name: getattr(certificate, name) for name in same}
+    seed, weights = certificate.provenance.seed, weights if needs_weights else None
+    return check_request(**promised, known_mix=known_mix, weights=weights, rng=seed)
 
 
 def differences(stored: Certificate, found: Certificate) -> tuple[list[str], list[str]]:

@@ -117,13 +117,9 @@ def open_table(paths: Sequence[Path], *, engine: str = "arrow", **reading: Any) 
         return read_rows(list(paths), **reading)
     if engine not in ("spark", "yarn") and "://" not in engine and not engine.startswith("local"):
         raise InputError(f"--engine must be arrow, spark or the master of a Spark cluster, got {engine!r}.")
-    from pacshift.cli.spark import cluster_rows
+    from pacshift.rows.spark import cluster_rows
 
-    for name in ("grid", "keep", "some_labels", "labels_per"):  # a cluster counts on the grid, and keeps nothing
-        reading.pop(name, None)
-    if (like := reading.pop("like", None)) is not None:
-        reading |= {"classes": like.classes, "columns": like.columns}
-    return cluster_rows("local[*]" if engine == "spark" else engine, paths, **reading)
+    return cluster_rows(paths, master="local[*]" if engine == "spark" else engine, **reading)
 
 
 def load_tallies(paths: Sequence[Path]) -> Tally:

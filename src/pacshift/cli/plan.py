@@ -106,19 +106,20 @@ def _read_pilot(path: Path, **reading: Any) -> dict[str, Any]:
     if path.suffix == ".tally":
         tally = Tally.load(path)
         return {"pilot": tally, "classes": tally.classes}
-    from pacshift.tables import read_table
+    from pacshift.rows.arrow.table import read_rows
 
-    table = read_table(path, **reading)
-    assert table.labels is not None
-    rows = slice(None, None, -(-len(table.scores) // MAX_PILOT_ROWS))  # every so many, so that sorted tables work
-    return {"pilot": table.scores[rows], "labels": table.labels[rows], "classes": table.classes}
+    table = read_rows(path, **reading, keep=False)
+    scores, labels = table.arrays()
+    rows = slice(None, None, -(-len(scores) // MAX_PILOT_ROWS))  # every so many, so that sorted tables work
+    return {"pilot": scores[rows], "labels": labels[rows], "classes": table.classes}
 
 
 def _draw(made: "Plan", out: Path, force: bool) -> None:
     from matplotlib.figure import Figure
 
     from pacshift.files.writing import atomic_write
-    from pacshift.plots import WIDTH, plan_curve
+    from pacshift.plots import plan_curve
+    from pacshift.plots.axes import WIDTH
 
     figure = Figure(figsize=(WIDTH, 3.2), layout="constrained")
     plan_curve(made, ax=figure.subplots())

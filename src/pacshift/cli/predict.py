@@ -31,12 +31,11 @@ def predict(
 
     Example: pacshift predict certificate.json new.parquet --keep id,date -o sets.parquet
     """
-    from pacshift import Certificate
+    from pacshift import Certificate, write_sets
     from pacshift.cli.certificates import warn_before_use
     from pacshift.cli.inputs import tell_dropped
     from pacshift.files.reading import require_regular
     from pacshift.rows.sets import mean_and_empty
-    from pacshift.tables import write_sets
 
     require_regular(certificate_file)  # that it is missing is the first thing to say
     options.check_output(out, force, [certificate_file, *table])

@@ -61,8 +61,7 @@ class World:
         """All rows with their transformed scores, where the true error of thresholds is known."""
         if score not in self._populations:
             scores = ScoreMatrix(self.scores, tuple(range(len(self.class_names))))
-            blocks = [block for _, block in resolve_transform(score).blocks(scores)]
-            self._populations[score] = Population(np.concatenate(blocks), self.labels)
+            self._populations[score] = Population(resolve_transform(score).of_all(scores), self.labels)
         return self._populations[score]
 
 

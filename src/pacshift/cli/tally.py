@@ -47,8 +47,6 @@ def tally(
     pacshift calibrate ward.tally clinic.tally target.tally
     """
     from pacshift.cli.inputs import Watch, open_table
-    from pacshift.rows.fold import tally as count
-    from pacshift.scores.transforms import resolve_transform
     from pacshift.words.findings import logits_note
 
     options.check_output(out, force, table)
@@ -57,9 +55,7 @@ def tally(
         table, engine=engine, **columns.reading(label), name="table", role=role, watch=watch, keep=False
     )
     kept = {part: part not in (leave_out or ()) for part in Part}
-    made = count(
-        rows, resolve_transform(score), soft=kept[Part.SOFT], bins=kept[Part.BINS], hashed=kept[Part.INPUTS]
-    )
+    made = rows.tally(score, soft=kept[Part.SOFT], bins=kept[Part.BINS], sha256=kept[Part.INPUTS])
     for text in logits_note(made):  # no certificate will say it
         note(text)
     (made if kept[Part.INPUTS] else replace(made, inputs=())).save(out)

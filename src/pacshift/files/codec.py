@@ -14,7 +14,6 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
-from functools import cache
 from types import NoneType
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
@@ -29,7 +28,9 @@ _ALGORITHM = "sha256"
 
 
 class Kind(ABC):
-    """What may stand at a place of a document."""
+    """What may stand at a place of a document; ``absent`` if it may be left out for None."""
+
+    absent = False
 
     @abstractmethod
     def read(self, value: Any, path: str) -> Any:
@@ -50,10 +51,6 @@ class Kind(ABC):
         return OrNull(self)
 
 
-def _same(value: Any) -> Any:
-    return value
-
-
 @dataclass(frozen=True)
 class Value(Kind):
     """One text, number or flag. ``made`` is what is made of it when it is read, ``plain`` what is written."""
@@ -61,8 +58,8 @@ class Value(Kind):
     what: str
     fits: Callable[[Any], bool]
     described: Mapping[str, Any]
-    made: Callable[[Any], Any] = _same
-    plain: Callable[[Any], Any] = _same
+    made: Callable[[Any], Any] = lambda value: value
+    plain: Callable[[Any], Any] = lambda value: value
 
     def read(self, value: Any, path: str) -> Any:
         if not self.fits(value):
@@ -107,15 +104,11 @@ class ListOf(Kind):
     def read(self, value: Any, path: str) -> Any:
         if not isinstance(value, list):
             raise ValueError(f"{path}: {value!r} where a list belongs")
-        if len(value) < self.least or (self.most is not None and len(value) > self.most):
-            raise ValueError(f"{path}: {len(value)} entries where {self._length} belong")
+        if not self.least <= len(value) <= (len(value) if self.most is None else self.most):
+            most = "or more" if self.most is None else f"to {self.most}"
+            wanted = self.least if self.least == self.most else f"{self.least} {most}"
+            raise ValueError(f"{path}: {len(value)} entries where {wanted} belong")
         return self.made([self.kind.read(one, f"{path}[]") for one in value])
-
-    @property
-    def _length(self) -> str:
-        if self.most is None:
-            return f"{self.least} or more"
-        return f"{self.least}" if self.least == self.most else f"{self.least} to {self.most}"
 
     def write(self, value: Any) -> Any:
         return [self.kind.write(one) for one in (value.tolist() if isinstance(value, np.ndarray) else value)]
@@ -139,25 +132,21 @@ class Entries(Kind):
         for name, kind in self.kinds.items():
             if name in value:
                 found[name] = kind.read(value[name], f"{path}.{name}" if path else name)
-            elif isinstance(kind, OrNull) and kind.absent:
+            elif kind.absent:
                 found[name] = None
             else:
                 raise ValueError(f"it lacks {name!r}{f' in {path}' if path else ''}")
         return found
 
     def write(self, value: Any) -> Any:
-        said = {}
-        for name, kind in self.kinds.items():
-            if value[name] is not None or not (isinstance(kind, OrNull) and kind.absent):
-                said[name] = kind.write(value[name])
-        return said
+        said = {name: kind for name, kind in self.kinds.items() if value[name] is not None or not kind.absent}
+        return {name: kind.write(value[name]) for name, kind in said.items()}
 
     @property
     def schema(self) -> dict[str, Any]:
-        absent = {name for name, kind in self.kinds.items() if isinstance(kind, OrNull) and kind.absent}
         return {
             "type": "object",
-            "required": [name for name in self.kinds if name not in absent],
+            "required": [name for name, kind in self.kinds.items() if not kind.absent],
             "properties": {name: kind.schema for name, kind in self.kinds.items()},
         }
 
@@ -184,22 +173,6 @@ def record(cls: type, **kinds: Kind) -> Record:
     return Record({one.name: kinds.get(one.name) or _kind_of(hints[one.name]) for one in fields(cls)}, cls)
 
 
-@cache
-def _known(cls: type) -> Record:
-    return record(cls)
-
-
-def to_json(value: Any) -> Any:
-    """A dataclass as a document."""
-    kind: type = type(value)
-    return _known(kind).write(value)
-
-
-def from_json(cls: type, document: Any, path: str = "") -> Any:
-    """The dataclass in a document, or a ValueError."""
-    return _known(cls).read(document, path)
-
-
 def _kind_of(hint: Any) -> Kind:
     """The kind of a field, read off its type."""
     parts, origin = get_args(hint), get_origin(hint)
@@ -218,7 +191,7 @@ def _kind_of(hint: Any) -> Kind:
     if origin is np.ndarray:
         return NUMBERS if get_args(parts[1])[0] is np.float64 else COUNTS
     if is_dataclass(hint) and isinstance(hint, type):
-        return _known(hint)
+        return record(hint)
     raise TypeError(f"no kind is known for {hint!r}: annotate the field with one")
 
 
@@ -240,6 +213,11 @@ def choice(*values: str) -> Value:
     """One of some texts."""
     what = f"one of {', '.join(values)}"
     return Value(what, lambda value: isinstance(value, str) and value in values, {"enum": list(values)})
+
+
+def _number(what: str, fits: Callable[[float], bool], **ends: float) -> Value:
+    described = {"type": "number", **ends}
+    return Value(what, lambda value: is_number(value) and fits(value), described, float, float)
 
 
 def pattern(what: str, described: str, fits: Callable[[str], bool] = lambda _: True) -> Value:
@@ -268,21 +246,9 @@ def plain(value: Any) -> Any:
 TEXT = Value("text", lambda value: isinstance(value, str), {"type": "string"})
 FLAG = Value("true or false", lambda value: isinstance(value, bool), {"type": "boolean"})
 COUNT = Value("a count", is_count, {"type": "integer", "minimum": 0, "maximum": 2**63 - 1}, plain=int)
-NUMBER = Value("a number", is_number, {"type": "number"}, float, float)
-SHARE = Value(
-    "a share between 0 and 1",
-    lambda value: is_number(value) and 0 <= value <= 1,
-    {"type": "number", "minimum": 0, "maximum": 1},
-    float,
-    float,
-)
-RATE = Value(
-    "a share above 0 and below 1",
-    lambda value: is_number(value) and 0 < value < 1,
-    {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1},
-    float,
-    float,
-)
+NUMBER = _number("a number", lambda _: True)
+SHARE = _number("a share between 0 and 1", lambda value: 0 <= value <= 1, minimum=0, maximum=1)
+RATE = _number("a share above 0 and below 1", lambda value: 0 < value < 1, exclusiveMinimum=0, exclusiveMaximum=1)
 OBJECT = Value("an object", lambda value: isinstance(value, dict), {"type": "object"}, plain=plain)
 ANYTHING = Value("anything", lambda _: True, {})
 NUMBERS = ListOf(NUMBER, lambda values: np.array(values, np.float64))

@@ -33,6 +33,7 @@ FOLDER_TABLES = (".parquet", ".feather", ".arrow", ".csv", ".npz")
 """Files of a folder that is given as a table. An array without a name (.npy) may be anything: it is not read."""
 
 
+_NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL)  # file systems without locks, or fsync
 _DRAFT = re.compile(r"\.pacshift-[0-9a-f]{12}-.*\.part(\.[^.]*)?", re.DOTALL)
 
 
@@ -44,13 +45,21 @@ def atomic_write(path: PathLike, *, overwrite: bool = True, private: bool = Fals
     Who may read a file that is replaced may read the new one; one that is ``private`` only its owner.
     """
     final = check_output(path, overwrite=overwrite)
-    draft, lock = final.with_name(_draft_name(final)), None
+    # A name not longer than file systems allow. The suffix stays last: np.savez adds its own if it is missing.
+    head, tail = f".pacshift-{secrets.token_hex(6)}-", f".part{final.suffix}"
+    room = MAX_NAME_BYTES - len(os.fsencode(head + tail))
+    stem = os.fsencode(final.stem)[: max(room, 0)].decode("utf-8", "ignore")
+    draft, lock = final.with_name(f"{head}{stem}{tail if room >= 0 else '.part'}"), None
     mode = 0o600 if private else stat.S_IMODE(final.stat().st_mode) if final.exists() else None
     try:  # from before the draft exists: a signal may arrive at any moment
         _remove_stale_drafts(final.parent)
         lock = _create_locked(draft, 0o666 if mode is None else 0o600)
         yield draft
-        _flush(lock)  # a full disk is noticed here at the latest, before the old file is replaced
+        try:
+            os.fsync(lock)  # a full disk is noticed here at the latest, before the old file is replaced
+        except OSError as error:
+            if error.errno not in _NO_LOCKS:  # file systems that cannot
+                raise
         if mode is not None:
             os.chmod(draft, mode)
         os.replace(draft, final)
@@ -60,14 +69,6 @@ def atomic_write(path: PathLike, *, overwrite: bool = True, private: bool = Fals
         draft.unlink(missing_ok=True)
         if lock is not None:
             os.close(lock)
-
-
-def _flush(handle: int) -> None:
-    try:
-        os.fsync(handle)
-    except OSError as error:
-        if error.errno not in (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS):  # file systems that cannot
-            raise
 
 
 def check_output(path: PathLike, *, overwrite: bool, inputs: Iterable[PathLike] = ()) -> Path:
@@ -85,17 +86,15 @@ def check_output(path: PathLike, *, overwrite: bool, inputs: Iterable[PathLike] 
         raise InputError(f"cannot write {path}: it must name a file in a folder that exists.")
     if mode is not None and not stat.S_ISREG(mode):
         raise InputError(f"cannot write {path}: it is a device or a pipe. Name a regular file.")
-    read = list(inputs)
-    for same in read if mode is not None else []:
-        if os.path.exists(same) and os.path.samefile(same, final):
+    for given in inputs:
+        if mode is not None and os.path.exists(given) and os.path.samefile(given, final):
             raise InputError(
-                f"cannot write {path}: it is the same file as the input {same}, which would be lost. "
+                f"cannot write {path}: it is the same file as the input {given}, which would be lost. "
                 "Choose another name."
             )
-    for folder in read:
-        if os.path.isdir(folder) and is_in_table(final, Path(os.path.realpath(folder))):
+        if os.path.isdir(given) and is_in_table(final, Path(os.path.realpath(given))):
             raise InputError(
-                f"cannot write {path}: it lies in the folder {folder}, which is read as a table, and would be a "
+                f"cannot write {path}: it lies in the folder {given}, which is read as a table, and would be a "
                 "part of it next time. Choose another folder."
             )
     if mode is not None and not overwrite:
@@ -124,14 +123,6 @@ def _create_locked(draft: Path, mode: int) -> int:
         if os.fstat(handle).st_nlink:
             return handle
         os.close(handle)  # another process took it for a stale draft before it was locked
-
-
-def _draft_name(final: Path) -> str:
-    """A name not longer than file systems allow. The suffix stays last: np.savez adds its own if it is missing."""
-    head, tail = f".pacshift-{secrets.token_hex(6)}-", f".part{final.suffix}"
-    room = MAX_NAME_BYTES - len(os.fsencode(head + tail))
-    stem = os.fsencode(final.stem)[: max(room, 0)].decode("utf-8", "ignore")
-    return f"{head}{stem}{tail if room >= 0 else '.part'}"
 
 
 def _remove_stale_drafts(folder: Path) -> None:
@@ -181,7 +172,6 @@ WAIT_SECONDS = 60.0
 """How long to wait for another process. A nightly run takes seconds; one that takes longer is worth a message."""
 
 _POLL_SECONDS = 0.05
-_NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL)  # file systems without locks
 
 
 class FolderLock:
@@ -197,33 +187,33 @@ class FolderLock:
     @contextmanager
     def held(self) -> Iterator[bool]:
         """Hold the lock; yields whether it was taken just now, so that others may have been here before."""
-        handle = None if self._depth else self._take()
-        self._depth += 1
+        handle = None
         try:
-            yield self._depth == 1
+            if not self._depth:
+                try:
+                    handle = os.open(self._folder / LOCK_NAME, os.O_RDWR | os.O_CREAT, 0o666)
+                except OSError as error:
+                    said = error.strerror or error
+                    raise InputError(f"cannot use {self._folder} as state folder: {said}.") from None
+                self._wait_for(handle)
+            self._depth += 1
+            try:
+                yield self._depth == 1
+            finally:
+                self._depth -= 1
         finally:
-            self._depth -= 1
             if handle is not None:
                 os.close(handle)  # which unlocks
 
-    def _take(self) -> int:
-        try:
-            handle = os.open(self._folder / LOCK_NAME, os.O_RDWR | os.O_CREAT, 0o666)
-        except OSError as error:
-            raise InputError(f"cannot use {self._folder} as state folder: {error.strerror or error}.") from None
+    def _wait_for(self, handle: int) -> None:
         end = time.monotonic() + WAIT_SECONDS
-        try:
-            while not _try_lock(handle):
-                if time.monotonic() > end:
-                    raise InputError(
-                        f"{self._folder} is in use by another process, for more than {WAIT_SECONDS:.0f} seconds. "
-                        "Let one monitor at a time use a state folder, and run this one again."
-                    )
-                time.sleep(_POLL_SECONDS)
-        except BaseException:
-            os.close(handle)
-            raise
-        return handle
+        while not _try_lock(handle):
+            if time.monotonic() > end:
+                raise InputError(
+                    f"{self._folder} is in use by another process, for more than {WAIT_SECONDS:.0f} seconds. "
+                    "Let one monitor at a time use a state folder, and run this one again."
+                )
+            time.sleep(_POLL_SECONDS)
 
 
 def _try_lock(handle: int) -> bool:

@@ -244,7 +244,7 @@ def write_history(history: Iterable[PeriodReport], path: PathLike, *, overwrite:
         import pyarrow as pa
         from pyarrow import csv, feather, parquet
 
-        from pacshift.rows.arrow.writers import escape_batch  # needs Arrow, and says so
+        from pacshift.rows.arrow.sets import escape_batch  # needs Arrow, and says so
 
         texts = ("period", "start", "end", "metric")
         kinds = {name: pa.string() if name in texts else pa.float64() for name in COLUMNS} | {"alert": pa.bool_()}

@@ -104,37 +104,34 @@ class CountPilot:
         return np.asarray(found / found.sum())
 
     def draw(self, mixes: Mixes, n_source: int, n_target: int, rng: np.random.Generator) -> Tally:
-        counts, size = rng.multinomial(n_source, mixes.source), len(self.classes)
-        codes, drawn = self._draw_cells(counts, rng)
-        target_codes, target_drawn = self._draw_cells(rng.multinomial(n_target, mixes.target), rng)
-        bins = self._tally.source_cells.bins
+        tally, cells, size = self._tally, self._tally.source_cells, len(self.classes)
+
+        def drawn(known: IntArray, labels: IntArray, counts: IntArray) -> IntArray:
+            """So many of each label, in the proportions that are known."""
+            found = np.zeros(len(known), np.int64)
+            for label in np.flatnonzero(counts):
+                own = labels == label
+                found[own] = rng.multinomial(counts[label], known[own] / known[own].sum())
+            return found
+
+        counts = rng.multinomial(n_source, mixes.source)
+        source = drawn(cells.counts, cells.labels, counts)
+        target = drawn(cells.counts, cells.labels, rng.multinomial(n_target, mixes.target))
+        bins = np.array([rng.multinomial(n_target, shares) for shares in self._bin_shares(mixes.target)])
+        scores = drawn(tally.counts, np.repeat(np.arange(size), np.diff(tally.starts)), counts)
+        seen, kept = target > 0, scores > 0
         return replace(
-            self._tally,
-            source_cells=Cells(codes, drawn, size, bins),
-            target_cells=Cells(*sum_by_key(target_codes // size, target_drawn), 1, bins),
-            bins=np.array([rng.multinomial(n_target, shares) for shares in self._bin_shares(mixes.target)]),
+            tally,
+            source_cells=Cells(cells.codes[source > 0], source[source > 0], size, cells.bins),
+            target_cells=Cells(*sum_by_key(cells.codes[seen] // size, target[seen]), 1, cells.bins),
+            bins=bins,
             soft=None,
             inputs=(),
             n_more_inputs=0,
-            **self._draw_scores(counts, rng),
+            values=tally.values[kept],
+            counts=scores[kept],
+            starts=running_sum(kept.astype(np.int64))[tally.starts],
         )
-
-    def _draw_cells(self, counts: IntArray, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
-        cells = self._tally.source_cells
-        drawn = np.zeros(len(cells.codes), np.int64)
-        for label in np.flatnonzero(counts):
-            own = cells.labels == label
-            drawn[own] = rng.multinomial(counts[label], cells.counts[own] / cells.counts[own].sum())
-        return cells.codes[drawn > 0], drawn[drawn > 0]
-
-    def _draw_scores(self, counts: IntArray, rng: np.random.Generator) -> dict[str, Any]:
-        drawn = np.zeros(len(self._tally.values), np.int64)
-        for label in np.flatnonzero(counts):
-            own = slice(self._tally.starts[label], self._tally.starts[label + 1])
-            drawn[own] = rng.multinomial(counts[label], self._tally.counts[own] / self._tally.counts[own].sum())
-        kept = drawn > 0
-        starts = running_sum(kept.astype(np.int64))[self._tally.starts]
-        return {"values": self._tally.values[kept], "counts": drawn[kept], "starts": starts}
 
     def size(self, thresholds: FloatArray, target_mix: FloatArray) -> float:
         expected = (self._bin_shares(target_mix) * EXPECTED_ROWS).round().astype(np.int64)

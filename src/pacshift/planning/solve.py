@@ -210,39 +210,78 @@ def plan(
             f"a plan cannot simulate method {chosen.name}. Choose PS-LP, PS-W, PS-C, PS-LW, LWCP or PS."
         )
     world = make_pilot(pilot, labels, classes)
-    mixes = check_mixes(world, source_mix, target_mix)
+    mixes, limit = check_mixes(world, source_mix, target_mix), MAX_VALUES // len(world.classes)
     task = Task(epsilon=check_rate(epsilon, "epsilon"), delta=check_rate(delta, "delta"), seed=rng)
-    limit = MAX_VALUES // len(world.classes)
     for rows in (n_source, n_target):
         if rows is not None and not 1 <= rows <= limit:
             raise InputError(f"rows must be between 1 and {limit:,} for this number of classes, got {rows!r}.")
-    question = _Question(
-        None if n_source is None else int(n_source), None if n_target is None else int(n_target), size
+    simulator = Simulator(world, mixes, chosen, task, progress)
+    effort, over_target = simulator.effort, n_target is None
+    given_source, given_target = int(n_source or 0), int(n_target or 0)
+
+    def sizes_at(n_rows: int, draws: int) -> FloatArray:
+        """Sizes where the curve has so many rows."""
+        return simulator.sizes(*((given_source, n_rows) if over_target else (n_rows, given_target)), draws)
+
+    if size is None:  # the curve goes around the source rows that are given
+        first, last = max(MIN_ROWS, int(given_source / CURVE_SPAN)), min(limit, int(given_source * CURVE_SPAN))
+    else:  # or along the rows that are looked for
+        first, last = max(MIN_ROWS, 10 * len(world.classes)), MAX_SEARCHED_VALUES // len(world.classes)
+    curve = Curve.empty()
+    for n_rows in np.unique(np.geomspace(first, max(last, first), effort.points).astype(np.int64)).tolist():
+        curve = curve.with_point(n_rows, sizes_at(n_rows, effort.draws))
+        # Where the wanted size was reached clearly, or at two points, more rows only cost more time.
+        if size is not None and (
+            curve.sizes[-1] < FAR_ENOUGH * size or np.count_nonzero(curve.sizes <= size) >= 2
+        ):
+            break
+    if size is not None:
+        for _ in range(effort.refinements):  # more draws where the curve reaches the wanted size
+            if not math.isinf(needed := curve.rows_for(size)):
+                curve = curve.with_point(round(needed), sizes_at(round(needed), effort.final_draws))
+        needed = curve.rows_for(size)
+        if math.isinf(needed):
+            tried = f"{int(curve.rows[-1]):,} {'target' if over_target else 'source'} rows"
+            raise InputError(
+                f"a mean size of {size:g} cannot be reached: {tried} still give {curve.sizes[-1]:.3f}. Ask for "
+                "larger sets, add rows of the other kind, allow a larger epsilon, or use a better classifier."
+            )
+        digits = 10 ** max(0, math.floor(math.log10(needed)) - 1)
+        rows = int(math.ceil(needed / digits) * digits)  # two digits: the simulation does not know more
+        given_source, given_target = (given_source, rows) if over_target else (rows, given_target)
+    simulator.thresholds.clear()  # those of the answer are wanted, not those of the curve
+    mean = float(simulator.sizes(given_source, given_target, effort.final_draws).mean())
+    of_pilots = simulator.sizes_of_pilots(given_source, given_target, effort.pilots)
+    spread = half_width(of_pilots, effort.final_draws)
+    interval = mean - spread, mean + spread
+    if size is not None:
+        interval = curve.rows_for(size + spread), curve.rows_for(size - spread)
+    # The bottleneck adds most to the variance of the estimated error, Σ t_j² e_j (1 - e_j) / m_j.
+    class_rows = np.round(mixes[0].source * given_source).astype(np.int64)
+    some = np.maximum(class_rows, 1)
+    thresholds = simulator.thresholds or [np.full(len(some), -np.inf)]
+    rates = np.mean([world.class_error(cuts) for cuts in thresholds], axis=0)
+    rates = np.clip(rates, 1 / some, 0.5)  # a class that was never missed may still be missed
+    parts = np.max([mix.target for mix in mixes], axis=0) ** 2 * rates * (1 - rates) / some
+    label = int(np.argmax(parts))
+    return Plan(
+        epsilon=task.epsilon,
+        delta=task.delta,
+        n_source=given_source,
+        n_target=given_target,
+        size=mean,
+        found="size" if size is None else "n_target" if over_target else "n_source",
+        interval=interval,
+        approximate=world.approximate,
+        bottleneck=world.classes[label],
+        bottleneck_share=float(parts[label] / parts.sum()),
+        class_rows=class_rows,
+        classes=world.classes,
+        target_mixes=np.array([mix.target for mix in mixes]),
+        curve_over="n_target" if over_target else "n_source",
+        curve_rows=curve.rows,
+        curve_sizes=curve.sizes,
     )
-    return _answer(question, Simulator(world, mixes, chosen, task, progress), limit)
-
-
-@dataclass(frozen=True, slots=True)
-class _Question:
-    """What is given; None is what is looked for."""
-
-    n_source: int | None
-    n_target: int | None
-    size: float | None
-
-    @property
-    def found(self) -> Literal["size", "n_source", "n_target"]:
-        return "size" if self.size is None else "n_source" if self.n_source is None else "n_target"
-
-    @property
-    def curve_over(self) -> Literal["n_source", "n_target"]:
-        return "n_target" if self.found == "n_target" else "n_source"
-
-    def rows(self, n_rows: int) -> tuple[int, int]:
-        """Source and target rows where the curve has ``n_rows``."""
-        if self.curve_over == "n_target":
-            return self.n_source or 0, n_rows
-        return n_rows, self.n_target or 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,34 +349,31 @@ class Simulator:
         """Sizes of ``draws`` certificates, on the pilot as the population; further ones if asked again."""
         start = self._asked[n_source, n_target]
         self._asked[n_source, n_target] += draws
-        rngs = [self._rng(n_source, n_target, draw) for draw in range(start, start + draws)]
-        return np.array([self._worst_size(self.pilot, n_source, n_target, rng) for rng in rngs])
+        return np.array([self._size(n_source, n_target, draw) for draw in range(start, start + draws)])
 
     def sizes_of_pilots(self, n_source: int, n_target: int, pilots: int) -> FloatArray:
         """Sizes of certificates, each on a population of its own that the pilot might have come from."""
-        rngs = [self._rng(n_source, n_target, 1_000_000 + number) for number in range(pilots)]
-        return np.array([self._worst_size(self.pilot.again(rng), n_source, n_target, rng) for rng in rngs])
+        return np.array([self._size(n_source, n_target, 1_000_000 + draw, again=True) for draw in range(pilots)])
 
-    def _rng(self, n_source: int, n_target: int, draw: int) -> np.random.Generator:
-        return np.random.default_rng([self.task.seed, n_source, n_target, draw])
-
-    def _worst_size(self, pilot: Pilot, n_source: int, n_target: int, rng: np.random.Generator) -> float:
+    def _size(self, n_source: int, n_target: int, draw: int, *, again: bool = False) -> float:
         """The largest mean size over the target mixes."""
-        return max(self._size(pilot, mixes, n_source, n_target, rng) for mixes in self.mixes)
-
-    def _size(self, pilot: Pilot, mixes: Mixes, n_source: int, n_target: int, rng: np.random.Generator) -> float:
-        tally = pilot.draw(mixes, n_source, n_target, rng)
-        self._done += 1
-        if self._progress:
-            self._progress(min(self._done, self._total), self._total)
-        # Label shift holds for these draws, so only the method is run, without the test of label shift before it.
-        try:
-            thresholds = self._method.solve(tally, self.task).thresholds
-        except AssumptionError:  # at most a share delta of the draws: all labels is what is left
-            return float(len(pilot.classes))
-        if pilot is self.pilot:
-            self.thresholds.append(thresholds)
-        return pilot.size(thresholds, mixes.target)
+        rng, sizes = np.random.default_rng([self.task.seed, n_source, n_target, draw]), []
+        pilot = self.pilot.again(rng) if again else self.pilot
+        for mixes in self.mixes:
+            tally = pilot.draw(mixes, n_source, n_target, rng)
+            self._done += 1
+            if self._progress:
+                self._progress(min(self._done, self._total), self._total)
+            # Label shift holds for these draws, so only the method is run, without the test of label shift before.
+            try:
+                thresholds = self._method.solve(tally, self.task).thresholds
+            except AssumptionError:  # at most a share delta of the draws: all labels is what is left
+                sizes.append(float(len(pilot.classes)))
+                continue
+            if not again:
+                self.thresholds.append(thresholds)
+            sizes.append(pilot.size(thresholds, mixes.target))
+        return max(sizes)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -394,80 +430,3 @@ class Curve:
         low, high = np.log(self.rows[place - 1 : place + 1])
         above, below = sizes[place - 1 : place + 1]
         return float(np.exp(low + (high - low) * (above - size) / (above - below)))
-
-
-def _answer(question: _Question, simulator: Simulator, limit: int) -> Plan:
-    """Find the curve, on it the rows, and with these the size and how sure it is."""
-    pilot, mixes, effort = simulator.pilot, simulator.mixes, simulator.effort
-    curve, rows = _find_curve(question, simulator, limit), question.n_source or 0
-    if question.size is not None:
-        needed = curve.rows_for(question.size)
-        if math.isinf(needed):
-            tried = f"{int(curve.rows[-1]):,} {'source' if question.found == 'n_source' else 'target'} rows"
-            raise InputError(
-                f"a mean size of {question.size:g} cannot be reached: {tried} still give {curve.sizes[-1]:.3f}. "
-                "Ask for larger sets, add rows of the other kind, allow a larger epsilon, or use a better "
-                "classifier."
-            )
-        digits = 10 ** max(0, math.floor(math.log10(needed)) - 1)
-        rows = int(math.ceil(needed / digits) * digits)  # two digits: the simulation does not know more
-    n_source, n_target = question.rows(rows)
-    simulator.thresholds.clear()  # those of the answer are wanted, not those of the curve
-    size = float(simulator.sizes(n_source, n_target, effort.final_draws).mean())
-    spread = half_width(simulator.sizes_of_pilots(n_source, n_target, effort.pilots), effort.final_draws)
-    interval = size - spread, size + spread
-    if question.size is not None:
-        interval = curve.rows_for(question.size + spread), curve.rows_for(question.size - spread)
-    # The bottleneck adds most to the variance of the estimated error, Σ t_j² e_j (1 - e_j) / m_j.
-    class_rows = np.round(mixes[0].source * n_source).astype(np.int64)
-    some = np.maximum(class_rows, 1)
-    thresholds = simulator.thresholds or [np.full(len(some), -np.inf)]
-    rates = np.mean([pilot.class_error(cuts) for cuts in thresholds], axis=0)
-    rates = np.clip(rates, 1 / some, 0.5)  # a class that was never missed may still be missed
-    parts = np.max([mix.target for mix in mixes], axis=0) ** 2 * rates * (1 - rates) / some
-    label = int(np.argmax(parts))
-    return Plan(
-        epsilon=simulator.task.epsilon,
-        delta=simulator.task.delta,
-        n_source=n_source,
-        n_target=n_target,
-        size=size,
-        found=question.found,
-        interval=interval,
-        approximate=pilot.approximate,
-        bottleneck=pilot.classes[label],
-        bottleneck_share=float(parts[label] / parts.sum()),
-        class_rows=class_rows,
-        classes=pilot.classes,
-        target_mixes=np.array([mix.target for mix in mixes]),
-        curve_over=question.curve_over,
-        curve_rows=curve.rows,
-        curve_sizes=curve.sizes,
-    )
-
-
-def _find_curve(question: _Question, simulator: Simulator, limit: int) -> Curve:
-    """Sizes along the rows that are looked for, or around the source rows that are given."""
-    effort, n_classes, size = simulator.effort, len(simulator.pilot.classes), question.size
-    if size is None:
-        centre = question.n_source or 0
-        first, last = max(MIN_ROWS, int(centre / CURVE_SPAN)), min(limit, int(centre * CURVE_SPAN))
-    else:
-        first, last = max(MIN_ROWS, 10 * n_classes), MAX_SEARCHED_VALUES // n_classes
-    curve = Curve.empty()
-    for n_rows in np.unique(np.geomspace(first, max(last, first), effort.points).astype(np.int64)).tolist():
-        curve = curve.with_point(n_rows, simulator.sizes(*question.rows(n_rows), effort.draws))
-        # Where the wanted size was reached clearly, or at two points, more rows only cost more time.
-        if size is not None and (
-            curve.sizes[-1] < FAR_ENOUGH * size or np.count_nonzero(curve.sizes <= size) >= 2
-        ):
-            break
-    if size is None:
-        return curve
-    for _ in range(effort.refinements):  # more draws where the curve reaches the wanted size
-        needed = curve.rows_for(size)
-        if math.isinf(needed):
-            break
-        n_rows = round(needed)
-        curve = curve.with_point(n_rows, simulator.sizes(*question.rows(n_rows), effort.final_draws))
-    return curve

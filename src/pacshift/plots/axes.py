@@ -97,11 +97,19 @@ def limit_line(ax: Axes, epsilon: float, label: str, *, vertical: bool = False) 
     draw(epsilon, color=LIMIT, linestyle="--", linewidth=1.5, label=label)
 
 
-def legend_above(ax: Axes, columns: int = 2) -> None:
-    """A legend outside of the axes, above them."""
-    # Anchored on the right: long class names leave little room to the right of the axes' left edge.
-    ax.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=columns, frameon=False, borderaxespad=0.2,
-              handlelength=1.6, columnspacing=1.2)  # fmt: skip
+def finish(ax: Axes, *, x: str = "", y: str = "", percent: str = "", columns: int = 2) -> Axes:
+    """The axes with their names, shares as percentages on those in ``percent``, and a legend above."""
+    for name in percent:
+        percent_ticks(ax.xaxis if name == "x" else ax.yaxis)
+    if x:  # on the right: long class names leave a narrow axis
+        ax.set_xlabel(x, loc="center" if y else "right")
+    if y:
+        ax.set_ylabel(y)
+    if columns:
+        # Outside of the axes, anchored on the right, for the same reason.
+        ax.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=columns, frameon=False, borderaxespad=0.2,
+                  handlelength=1.6, columnspacing=1.2)  # fmt: skip
+    return ax
 
 
 def percent_ticks(axis: Axis) -> None:

@@ -5,6 +5,7 @@ import math
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from matplotlib.axes import Axes
 
@@ -14,12 +15,12 @@ from pacshift.certificate.file import to_document
 from pacshift.comparison import ComparisonRow
 from pacshift.errors import AssumptionError
 from pacshift.methods.guarantee import MEANINGS, promises_target
+from pacshift.plots.axes import MAX_CLASSES_SHOWN, class_height, readable
 from pacshift.report.page import Picture, drawn, groups_picture, render, write_page
 from pacshift.rows.sets import mean_and_empty
 from pacshift.words.findings import LABELS_CERTIFY, OTHER_WAYS, too_small
 from pacshift.words.numbers import all_but, capital, down, given, mean_size, one_of, percent, up
 from pacshift.words.statements import (
-    Statement,
     clean_part,
     filled,
     one_label_confidence,
@@ -105,25 +106,27 @@ def render_report(certificate: Certificate, *, comparison: Sequence[ComparisonRo
     """
     certificate = certificate.with_curves()
     everything = statements(certificate, most_notes=None)
-    said = [replace(one, text=plots.readable(one.text, longest=4000)) for one in everything]
-    by_name = {one.name: one for one in said}
-    meant = MEANINGS[certificate.guarantee]
+    said = [replace(one, text=readable(one.text, longest=4000)) for one in everything]
+    by_name, meant = {one.name: one for one in said}, MEANINGS[certificate.guarantee]
+    # What is promised, about whom, on which assumption, and until when; where there is nothing to tell, that.
+    short = ("sets", "origin") if certificate.trivial else IN_SHORT
+    first, *rest = (by_name[name] for name in short if name in by_name)
     return render(
         "page.html",
         certificate=certificate,
         said=by_name,
-        in_short=_in_short(certificate, by_name),
+        in_short=" ".join(["Each case gets a set of possible labels.", capital(first.text), *map(str, rest)]),
         notes=[one.text for one in said if one.name == "note"],
         tone="limited" if certificate.trivial else meant.tone,
         badge="Correct but uninformative" if certificate.trivial else capital(meant.title),
         how_sure=filled(meant.how_sure, certificate),
-        method=plots.readable(certificate.method),
+        method=readable(certificate.method),
         key_figures=key_figures(certificate),
         clean_part=clean_part(certificate),
         promises_target=promises_target(certificate),
         threshold_shown=threshold_shown,
         pictures=drawn(_pictures(certificate)),
-        most=plots.MAX_CLASSES_SHOWN,
+        most=MAX_CLASSES_SHOWN,
         comparison=list(comparison or ()),
         size_note=_size_note(certificate, comparison or ()),
         meanings=MEANINGS,
@@ -131,13 +134,6 @@ def render_report(certificate: Certificate, *, comparison: Sequence[ComparisonRo
         # Escaped once here as JSON (never a lone surrogate) and once more by the template as HTML.
         document=json.dumps(to_document(certificate), indent=1),
     )
-
-
-def _in_short(certificate: Certificate, said: dict[str, Statement]) -> str:
-    """What is promised, about whom, on which assumption, and until when; where there is nothing to tell, that."""
-    names = ("sets", "origin") if certificate.trivial else IN_SHORT
-    first, *rest = (said[name] for name in names if name in said)
-    return " ".join(["Each case gets a set of possible labels.", capital(first.text), *map(str, rest)])
 
 
 @dataclass(frozen=True)
@@ -152,31 +148,26 @@ class KeyFigure:
 
 def key_figures(certificate: Certificate) -> list[KeyFigure]:
     """The numbers a reader looks for first."""
-    covered = all_but(certificate.epsilon)
+    epsilon, delta, n_classes = certificate.epsilon, certificate.delta, len(certificate.classes)
     figures = [
-        KeyFigure("allowed to miss (ε)", given(certificate.epsilon), certificate.epsilon, f"so {covered} hit"),
-        KeyFigure(
-            "chance to be misled (δ)", given(certificate.delta), certificate.delta, "by the calibration data"
-        ),
+        KeyFigure("allowed to miss (ε)", given(epsilon), epsilon, f"so {all_but(epsilon)} hit"),
+        KeyFigure("chance to be misled (δ)", given(delta), delta, "by the calibration data"),
     ]
     counts = certificate.set_sizes
     if counts is not None and counts.sum():
         (mean, empty), single = mean_and_empty(counts), float(counts[1] / counts.sum())
         figures += [
-            KeyFigure("labels in a set", mean_size(mean), mean, f"on average, of {len(certificate.classes)}"),
+            KeyFigure("labels in a set", mean_size(mean), mean, f"on average, of {n_classes}"),
             KeyFigure("sets with one label", percent(single), single, "of target cases"),
             KeyFigure("empty sets", percent(empty), empty, "of target cases"),
         ]
-    if certificate.one_label_error is not None:
-        most, sure = certificate.one_label_error, one_label_confidence(certificate)
-        figures.append(
-            KeyFigure("wrong if one label", f"≤ {up(most)}", most, f"of sets with one label; confidence {sure}")
-        )
-    least, n_classes = certificate.accuracy, len(certificate.classes)
+    most, least = certificate.one_label_error, certificate.accuracy
+    if most is not None:
+        sure = f"of sets with one label; confidence {one_label_confidence(certificate)}"
+        figures.append(KeyFigure("wrong if one label", f"≤ {up(most)}", most, sure))
     if least is not None and tells_accuracy(least, certificate.prevalence, n_classes):
-        figures.append(
-            KeyFigure("classifier’s accuracy", f"≥ {down(least)}", least, "its top label, on the target")
-        )
+        whose = "its top label, on the target"
+        figures.append(KeyFigure("classifier’s accuracy", f"≥ {down(least)}", least, whose))
     return figures
 
 
@@ -185,11 +176,11 @@ def _size_note(certificate: Certificate, comparison: Sequence[ComparisonRow]) ->
     counts = certificate.set_sizes
     if counts is None or not counts.sum():
         return ""
-    card = mean_size(mean_and_empty(counts)[0])
-    sizes = {
-        mean_size(row.size) for row in comparison if row.method == certificate.method and row.size is not None
-    }
-    if sizes <= {card}:
+    card, own = (
+        mean_size(mean_and_empty(counts)[0]),
+        [one for one in comparison if one.method == certificate.method],
+    )
+    if {mean_size(row.size) for row in own if row.size is not None} <= {card}:
         return ""
     return (
         f"The {card} labels in a set at the top are the mean over the {counts.sum():,} target cases that were "
@@ -228,34 +219,31 @@ def threshold_shown(cut: float) -> str:
 
 def _pictures(certificate: Certificate) -> dict[str, Picture]:
     """The pictures for which the certificate has numbers."""
-
-    def picture(plot: Callable[..., Axes], height: float, alt: str) -> Picture:
-        return Picture(lambda figure: plot(certificate, ax=figure.subplots()), height, alt)
-
-    tall = plots.class_height(min(len(certificate.classes), plots.MAX_CLASSES_SHOWN))
+    tall, sizes = class_height(min(len(certificate.classes), MAX_CLASSES_SHOWN)), certificate.set_sizes
     what = "the interval of its share" if certificate.prevalence is not None else "the share of predictions"
     mix = f"Share of each class on the source and {what} on the target. {IN_TABLE}"
-    pictures = {"mix": picture(plots.label_mix, tall, mix)}
-    if certificate.weights is not None:
-        weights = f"Interval of the importance weight of each class. {IN_TABLE}"
-        pictures["weights"] = picture(plots.weight_intervals, tall, weights)
-    if certificate.class_miss is not None:
-        misses = f"Bounds of the share of each class that is missed. {IN_TABLE}"
-        pictures["misses"] = picture(plots.class_misses, tall, misses)
-    if certificate.assumption is not None:
-        pictures["groups"] = groups_picture(certificate.assumption)
-    if certificate.curve is not None:
-        allowed = f"{CURVE_ALT} The allowed error is {given(certificate.epsilon)}."
-        pictures["curve"] = picture(plots.bound_curve, 3.0, allowed)
-    if certificate.sensitivity is not None:
-        pictures["sensitivity"] = picture(plots.sensitivity_curve, 3.0, SENSITIVITY_ALT)
-    sizes = certificate.set_sizes
-    if sizes is not None:
+    weights = f"Interval of the importance weight of each class. {IN_TABLE}"
+    misses = f"Bounds of the share of each class that is missed. {IN_TABLE}"
+    allowed, counted = f"{CURVE_ALT} The allowed error is {given(certificate.epsilon)}.", ""
+    if sizes is not None and sizes.any():
         parts = [f"{percent(count / sizes.sum())} hold {size}" for size, count in enumerate(sizes) if count]
         more = f" and {len(parts) - 8} further sizes" if len(parts) > 8 else ""
-        said = f"Sizes of the target's sets: {', '.join(parts[:8])}{more}." if parts else ""
-        pictures["sizes"] = picture(plots.set_sizes, 3.0, said)
-    return pictures
+        counted = f"Sizes of the target's sets: {', '.join(parts[:8])}{more}."
+    every: list[tuple[str, Any, Callable[..., Axes], float, str]] = [
+        ("mix", certificate, plots.label_mix, tall, mix),
+        ("weights", certificate.weights, plots.weight_intervals, tall, weights),
+        ("misses", certificate.class_miss, plots.class_misses, tall, misses),
+        ("curve", certificate.curve, plots.bound_curve, 3.0, allowed),
+        ("sensitivity", certificate.sensitivity, plots.sensitivity_curve, 3.0, SENSITIVITY_ALT),
+        ("sizes", sizes, plots.set_sizes, 3.0, counted),
+    ]
+    pictures = {
+        name: Picture(lambda figure, plot=plot: plot(certificate, ax=figure.subplots()), height, alt)  # type: ignore[misc]
+        for name, numbers, plot, height, alt in every
+        if numbers is not None
+    }
+    groups = {} if certificate.assumption is None else {"groups": groups_picture(certificate.assumption)}
+    return pictures | groups
 
 
 def write_refusal(error: AssumptionError, path: str | os.PathLike[str], *, overwrite: bool = True) -> None:

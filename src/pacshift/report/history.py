@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from pacshift.arrays import FloatArray, IntArray
+from pacshift.arrays import FloatArray
 from pacshift.certification.refusal import sheet_plan
 from pacshift.monitor import Monitor, PeriodReport
 from pacshift.monitor.calendar import Gap, find_gaps
@@ -26,7 +26,7 @@ from pacshift.plots.axes import (
     SOURCE,
     TARGET,
     UNDECIDED,
-    legend_above,
+    finish,
     limit_line,
     most_telling,
     new_axes,
@@ -237,14 +237,14 @@ def error_over_time(history: Sequence[PeriodReport], figure: Figure) -> None:
         ax.axvspan(place - 0.4, place + 0.4, facecolor=LIMIT, linewidth=0, alpha=0.3, label=label)
     limit_line(ax, history[0].epsilon, "allowed")
     ax.set_ylim(bottom=0)
-    percent_ticks(ax.yaxis)
-    ax.set_ylabel("missed by the sets in use")
-    legend_above(ax, columns=3)
+    finish(ax, y="missed by the sets in use", percent="y", columns=3)
 
 
 def mix_over_time(history: Sequence[PeriodReport], source_mix: FloatArray, figure: Figure) -> None:
     """The share of each class in each period, and on the source (dashed)."""
-    shown = moved_classes(history, source_mix)
+    mixes = [report.prevalence for report in history if report.prevalence is not None]
+    middles = np.array([(mix.lower + mix.upper) / 2 for mix in mixes])
+    shown = most_telling(np.abs(middles - source_mix).max(axis=0), MAX_CLASSES)
     classes = next(report.fresh.classes for report in history if report.fresh is not None)
     panels = figure.subplots(len(shown), 1, sharex=True, squeeze=False)[:, 0]
     for ax, label in zip(panels, shown.tolist(), strict=True):
@@ -263,14 +263,6 @@ def mix_over_time(history: Sequence[PeriodReport], source_mix: FloatArray, figur
     figure.legend(*handles, loc="outside upper right", ncols=3, frameon=False, fontsize=9, handlelength=1.6)
 
 
-def moved_classes(history: Sequence[PeriodReport], source_mix: FloatArray) -> IntArray:
-    """The classes whose share moved most, in their own order."""
-    mixes = [report.prevalence for report in history if report.prevalence is not None]
-    middles = np.array([(mix.lower + mix.upper) / 2 for mix in mixes])
-    moved = np.abs(middles - source_mix).max(axis=0)
-    return most_telling(moved, MAX_CLASSES)
-
-
 def size_over_time(history: Sequence[PeriodReport], figure: Figure) -> None:
     """How many labels the sets hold, those in use and those of each period's fresh certificate."""
     ax, places = _axes(figure.subplots(), history)
@@ -282,35 +274,27 @@ def size_over_time(history: Sequence[PeriodReport], figure: Figure) -> None:
         sizes = np.full(places[-1] + 1, np.nan)  # a line breaks where there is no period
         sizes[places] = [np.nan if (size := getattr(report, name)) is None else size for report in history]
         ax.plot(sizes, style, linewidth=1, markersize=4, color=TARGET, markerfacecolor=face, label=label)
-    ax.set_ylabel("labels in a set")
-    legend_above(ax)
+    finish(ax, y="labels in a set")
 
 
 def _axes(ax: Axes, history: Sequence[PeriodReport]) -> tuple[Axes, list[int]]:
     """The axes with the names of periods, and the place of each. Periods without rows keep theirs."""
     new_axes(ax, height=0)  # they are there already: only the grid is added
-    places, length = _places(history)
+    places, length = [], 0
+    for each in timeline(history, find_gaps((report.start, report.end) for report in history)):
+        if not isinstance(each, Gap):
+            places.append(length)
+        length += min(each.periods, MAX_GAP) if isinstance(each, Gap) else 1
     step = -(-len(history) // MAX_TICKS)
     names = [plain_text(report.period, 12) for report in history[::step]]
     ax.set_xticks(places[::step], names, rotation=40, ha="right", rotation_mode="anchor")
     ax.set_xlim(-0.6, length - 0.4)
-    named = False
+    label = "new source"
     for place, one, before in zip(places[1:], history[1:], history[:-1], strict=True):
         if one.source_number != before.source_number:
-            ax.axvline(place - 0.5, color=SOURCE, linestyle=":", linewidth=1, label="" if named else "new source")
-            named = True
+            ax.axvline(place - 0.5, color=SOURCE, linestyle=":", linewidth=1, label=label)
+            label = ""
     return ax, places
-
-
-def _places(history: Sequence[PeriodReport]) -> tuple[list[int], int]:
-    places, at = [], 0
-    for one in timeline(history, find_gaps((report.start, report.end) for report in history)):
-        if isinstance(one, Gap):
-            at += min(one.periods, MAX_GAP)
-        else:
-            places.append(at)
-            at += 1
-    return places, at
 
 
 def _thickness(history: Sequence[PeriodReport]) -> float:

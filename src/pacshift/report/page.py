@@ -14,11 +14,11 @@ import matplotlib
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
-from pacshift import plots
 from pacshift.assumption import Assumption
 from pacshift.files.origin import pacshift_version
 from pacshift.files.writing import atomic_write
-from pacshift.plots import WIDTH, axes, readable
+from pacshift.plots import assumption_groups, axes
+from pacshift.plots.pictures import MAX_GROUPS_SHOWN
 from pacshift.words.numbers import between, capital, down, given, mean_size, numbers_between, percent
 
 ENVIRONMENT = jinja2.Environment(
@@ -29,7 +29,7 @@ ENVIRONMENT = jinja2.Environment(
     lstrip_blocks=True,
 )
 ENVIRONMENT.filters.update(
-    capital=capital, down=down, given=given, mean_size=mean_size, percent=percent, readable=readable
+    capital=capital, down=down, given=given, mean_size=mean_size, percent=percent, readable=axes.readable
 )
 ENVIRONMENT.globals.update(between=between, numbers_between=numbers_between)
 
@@ -43,17 +43,8 @@ COLOURS = {
     axes.UNDECIDED: "var(--undecided)",
     axes.RULE: "var(--rule)",
 }
-SETTINGS: Any = {
-    "svg.fonttype": "none",  # texts stay texts: any script, any size, selectable
-    "text.color": INK,
-    "axes.labelcolor": INK,
-    "axes.edgecolor": INK,
-    "xtick.color": INK,
-    "ytick.color": INK,
-    "xtick.labelcolor": INK,
-    "ytick.labelcolor": INK,
-}
-
+INKED = "text.color axes.labelcolor axes.edgecolor xtick.color ytick.color xtick.labelcolor ytick.labelcolor"
+SETTINGS: Any = dict.fromkeys(INKED.split(), INK) | {"svg.fonttype": "none"}  # texts stay texts, selectable
 
 GROUPS_ALT = (
     "Share of the target in groups of predicted label and confidence: observed, and what the label mix that fits "
@@ -81,28 +72,26 @@ class Picture:
     alt: str
 
 
-def drawn(pictures: Mapping[str, Picture]) -> dict[str, Markup]:
-    """Each picture as SVG."""
-    return {name: drawing(picture, name) for name, picture in pictures.items()}
-
-
 def groups_picture(tested: Assumption) -> Picture:
     """What the test of label shift saw."""
-    height = plots.class_height(min(len(tested.groups), plots.MAX_GROUPS_SHOWN))
-    return Picture(lambda figure: plots.assumption_groups(tested, ax=figure.subplots()), height, GROUPS_ALT)
+    height = axes.class_height(min(len(tested.groups), MAX_GROUPS_SHOWN))
+    return Picture(lambda figure: assumption_groups(tested, ax=figure.subplots()), height, GROUPS_ALT)
 
 
-def drawing(picture: Picture, name: str) -> Markup:
-    """A picture as SVG; ``name`` keeps its ids apart from those of the other pictures."""
-    with matplotlib.rc_context(), warnings.catch_warnings():
-        matplotlib.rcdefaults()  # the user's own style is not the page's
-        matplotlib.rcParams.update({**SETTINGS, "svg.hashsalt": name})
-        warnings.filterwarnings("ignore", "Glyph .* missing")  # the browser draws the text, with its own fonts
-        figure = Figure(figsize=(WIDTH, picture.height), layout="constrained")
-        picture.draw(figure)
-        buffer = io.StringIO()
-        figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
-    return to_inline(buffer.getvalue(), name=name, alt=picture.alt)
+def drawn(pictures: Mapping[str, Picture]) -> dict[str, Markup]:
+    """Each picture as SVG; its name keeps its ids apart from those of the others."""
+    found = {}
+    for name, picture in pictures.items():
+        with matplotlib.rc_context(), warnings.catch_warnings():
+            matplotlib.rcdefaults()  # the user's own style is not the page's
+            matplotlib.rcParams.update({**SETTINGS, "svg.hashsalt": name})
+            warnings.filterwarnings("ignore", "Glyph .* missing")  # the browser draws the text, with its own fonts
+            figure = Figure(figsize=(axes.WIDTH, picture.height), layout="constrained")
+            picture.draw(figure)
+            buffer = io.StringIO()
+            figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
+        found[name] = to_inline(buffer.getvalue(), name=name, alt=picture.alt)
+    return found
 
 
 def to_inline(svg: str, *, name: str, alt: str) -> Markup:
@@ -112,38 +101,23 @@ def to_inline(svg: str, *, name: str, alt: str) -> Markup:
     """
     root = ET.fromstring(svg)
     for element in root.iter():
-        element.tag = _local(element.tag)
-        element.attrib = {_local(key): value for key, value in element.attrib.items()}
-        _rewrite(element, name)
+        element.tag = element.tag.rpartition("}")[2]
+        found = {key.rpartition("}")[2]: value for key, value in element.attrib.items()}
+        if "id" in found:
+            found["id"] = f"{name}-{found['id']}"
+        if found.get("href", "").startswith("#"):
+            found["href"] = f"#{name}-{found['href'][1:]}"
+        if "clip-path" in found:
+            found["clip-path"] = found["clip-path"].replace("url(#", f"url(#{name}-")
+        if "style" in found:  # fonts and colours are the page's
+            found["style"] = re.sub(r"font-family: [^;]*;? ?", "", found["style"])
+            for colour, variable in COLOURS.items():
+                found["style"] = found["style"].replace(colour, variable)
+        element.attrib = found
     for child in [child for child in root if child.tag in ("metadata", "defs")]:
         if child.tag == "metadata" or child.find("style") is not None:  # its `*` rule would reach the whole page
             root.remove(child)
-    _, _, width, height = root.attrib["viewBox"].split()
-    root.attrib = {
-        "viewBox": root.attrib["viewBox"],
-        "width": width,
-        "height": height,
-        "role": "img",
-        "aria-label": alt,
-    }
+    box = root.attrib["viewBox"]
+    _, _, width, height = box.split()
+    root.attrib = {"viewBox": box, "width": width, "height": height, "role": "img", "aria-label": alt}
     return Markup(ET.tostring(root, encoding="unicode"))  # the serialiser escapes every text
-
-
-def _local(name: str) -> str:
-    return name.rpartition("}")[2]
-
-
-def _rewrite(element: ET.Element, name: str) -> None:
-    """Ids get the picture's name in front, colours become the page's, fonts are the page's."""
-    attributes = element.attrib
-    if "id" in attributes:
-        attributes["id"] = f"{name}-{attributes['id']}"
-    if attributes.get("href", "").startswith("#"):
-        attributes["href"] = f"#{name}-{attributes['href'][1:]}"
-    if "clip-path" in attributes:
-        attributes["clip-path"] = attributes["clip-path"].replace("url(#", f"url(#{name}-")
-    if "style" in attributes:
-        style = re.sub(r"font-family: [^;]*;? ?", "", attributes["style"])
-        for colour, variable in COLOURS.items():
-            style = style.replace(colour, variable)
-        attributes["style"] = style

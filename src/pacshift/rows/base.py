@@ -22,6 +22,8 @@ from pacshift.parallel import map_ordered
 from pacshift.progress import Progress
 from pacshift.rows.columns import Columns
 from pacshift.rows.faults import Faults
+from pacshift.scores.check import ScoreMatrix
+from pacshift.scores.transforms import Transform, TransformFunction, resolve_transform, to_probabilities
 from pacshift.tally import Tally
 from pacshift.tally.counter import Counter, CountOptions
 from pacshift.tally.groups import Grouped
@@ -268,20 +270,105 @@ class Rows(ABC):
                 if found is not None:
                     yield found
 
-    def count(self, options: CountOptions, *, hashed: bool = False) -> Tally:
-        """The counts of all rows, with where they came from; ``hashed``: with the SHA-256 of files."""
+    def tally(
+        self,
+        score: str | TransformFunction | Transform = "probability",
+        *,
+        soft: bool = True,
+        bins: bool = True,
+        grid: bool | None = None,
+        sha256: bool = False,
+    ) -> Tally:
+        """The counts of all rows, as a source or as a target whose labels are not looked at.
+
+        They equal ``Tally.from_scores(..., grid=True)`` of the whole table bit for bit, whatever the batches.
+
+        Parameters
+        ----------
+        score : str or callable, default "probability"
+            Transform of the scores that thresholds are compared with.
+        soft : bool, default True
+            Keep sums of probabilities, which only PS-R and WCP use.
+        bins : bool, default True
+            Keep a target's scores in coarse bins, by which PS-LP finds the smallest sets.
+        grid : bool, optional
+            Round true-label scores down to 12 bits of mantissa. False keeps every score: memory grows with the
+            rows. Default: True for tables.
+        sha256 : bool, default False
+            List the SHA-256 of every file in the tally's ``inputs``. Files are read once more for it.
+
+        Returns
+        -------
+        Tally
+            The counts, and where they came from. ``last`` says how many rows were counted and left out.
+
+        Raises
+        ------
+        InputError
+            If rows cannot be read or used.
+
+        Examples
+        --------
+        >>> import pandas
+        >>> from pacshift import read
+        >>> table = pandas.DataFrame({"p_cat": [0.9, 0.3], "p_dog": [0.1, 0.7], "animal": ["cat", "dog"]})
+        >>> read(table, label="animal").tally().confusion.tolist()
+        [[1, 0], [0, 1]]
+        """
+        rows = self if self.labels == "all" and self.role == "source" else self.unlabelled()
+        on_grid = self.grid if grid is None else grid
+        options = CountOptions(resolve_transform(score), on_grid, soft=soft, bins=bins, softmax=self.softmax)
         start = perf_counter()
-        counter = Counter(len(self.classes), options, labelled=self.labels == "all")
-        with self.watch(self, "counting") as progress, self.hashes() if hashed else nullcontext({}) as hashes:
-            for _ in self.map(lambda batch: batch.count(counter), progress=progress):
-                pass
+        with self.watch(rows, "counting") as progress, self.hashes() if sha256 else nullcontext({}) as hashes:
+            made = rows.count(options, progress)
             digests = {file: each.result() for file, each in hashes.items()}
-        made = Tally.from_counter(counter, self.classes, self.grouped)
         n_rows = made.n_source + made.n_target
         logger.info("counted %d rows of the %s in %.2f s", n_rows, self.name, perf_counter() - start)
-        if counter.labelled:
-            self.require_plausible(made.class_counts)
-        return replace(made, inputs=self.inputs(self.last, digests))
+        if rows.labels == "all":
+            rows.require_plausible(made.class_counts)
+        return replace(made, inputs=rows.inputs(rows.last, digests))
+
+    def count(self, options: CountOptions, progress: Progress | None) -> Tally:
+        """The counts of one pass."""
+        counter = Counter(len(self.classes), options, labelled=self.labels == "all")
+        for _ in self.map(lambda batch: batch.count(counter), progress=progress):
+            pass
+        return Tally.from_counter(counter, self.classes, self.grouped)
+
+    def arrays(self) -> tuple[Matrix, Any]:
+        """All scores and the names of the labels, or None: for what needs every row at once.
+
+        Returns
+        -------
+        scores : numpy.ndarray of shape (n, K)
+            Of logits the softmax.
+        labels : numpy.ndarray of shape (n,) or None
+            Names among ``classes``; None for rows without one, where only some have a label.
+
+        Raises
+        ------
+        InputError
+            If rows cannot be read or used.
+
+        Examples
+        --------
+        >>> import pandas
+        >>> from pacshift import read
+        >>> table = pandas.DataFrame({"p_cat": [0.9, 0.3], "p_dog": [0.1, 0.7], "animal": ["cat", "dog"]})
+        >>> read(table, label="animal").arrays()[1].tolist()
+        ['cat', 'dog']
+        """
+        parts = list(self.map(lambda batch: (batch.given, batch.labels)))
+        values = np.concatenate([scores for scores, _ in parts])
+        if self.softmax:
+            values = to_probabilities(ScoreMatrix(values, self.classes), name=f"the {self.name}").values
+        if self.labels == "none":
+            return values, None
+        index = np.concatenate([labels for _, labels in parts if labels is not None])
+        if self.labels == "some":
+            return values, np.array([*self.classes, None, None], object)[index]  # NO_LABEL is the last but one
+        own_type = len({type(name) for name in self.classes}) == 1
+        return values, np.array(self.classes, None if own_type else object)[index]
 
     def require_plausible(self, class_counts: IntArray) -> None:  # noqa: B027  # a cluster has looked before
         """Refuse a column such as ``id`` that was taken for a class: no row has its label."""

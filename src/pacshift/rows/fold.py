@@ -24,23 +24,6 @@ from pacshift.rows.sets import labels_at, make_sets, sizes_at
 from pacshift.scores.check import ScoreMatrix
 from pacshift.scores.transforms import TRANSFORMS, Transform
 from pacshift.tally import Tally
-from pacshift.tally.counter import CountOptions
-
-
-def tally(
-    rows: Rows,
-    transform: Transform = TRANSFORMS["probability"],
-    *,
-    soft: bool,
-    bins: bool = False,
-    grid: bool | None = None,
-    hashed: bool = False,
-) -> Tally:
-    """Counts of a source, or of a target whose labels are not looked at. ``hashed``: with SHA-256 of files."""
-    counted = rows if rows.labels == "all" and rows.role == "source" else rows.unlabelled()
-    on_grid = rows.grid if grid is None else grid
-    options = CountOptions(transform, grid=on_grid, soft=soft, bins=bins, softmax=rows.softmax)
-    return counted.count(options, hashed=hashed)
 
 
 def both(
@@ -51,16 +34,16 @@ def both(
     soft: bool,
     bins: bool,
     grid: bool | None = None,
-    hashed: bool = False,
+    sha256: bool = False,
 ) -> Tally:
     """Counts of a source and, if there is one, of a target."""
-    made = tally(source, transform, soft=soft, grid=grid, hashed=hashed)
-    return made if target is None else made + target_beside(source, target, soft=soft, bins=bins, hashed=hashed)
+    made = source.tally(transform, soft=soft, grid=grid, sha256=sha256)
+    return made if target is None else made + target_beside(source, target, soft=soft, bins=bins, sha256=sha256)
 
 
-def target_beside(source: Rows, target: Rows, *, soft: bool, bins: bool, hashed: bool = False) -> Tally:
+def target_beside(source: Rows, target: Rows, *, soft: bool, bins: bool, sha256: bool = False) -> Tally:
     """Counts of a target, with how many of its groups are in the source too."""
-    made = tally(target, soft=soft, bins=bins, hashed=hashed)
+    made = target.tally(soft=soft, bins=bins, sha256=sha256)
     if made.target_grouped is None or not isinstance(target, OnePerGroup):
         return made
     return replace(made, target_grouped=replace(made.target_grouped, shared=target.n_shared(source)))

@@ -6,14 +6,13 @@ what they are given.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from pacshift.arrays import BoolArray, IntArray, KeyArray, Label, LabelsLike, ScoresLike
 from pacshift.errors import InputError
-from pacshift.parallel import run_all
 from pacshift.rows.base import NO_LABEL, Again, Batch, Labels, Matrix, Rows
 from pacshift.rows.faults import Faults
 from pacshift.rows.groups import OnePerGroup
@@ -30,7 +29,7 @@ from pacshift.scores.check import (
 from pacshift.scores.frames import as_array, require_same_index
 from pacshift.scores.names import is_null, shorten
 from pacshift.scores.transforms import to_probabilities
-from pacshift.tally.counter import BLOCK_VALUES, Counter
+from pacshift.tally.counter import Counter
 from pacshift.tally.groups import GroupIds, LabelsPer, check_groups
 from pacshift.tally.once import Role
 
@@ -208,15 +207,8 @@ class MemoryBatch(Batch):
         return self.ready.values
 
     def count(self, counter: Counter) -> None:
-        scores, labels = self.scores, self.index if counter.labelled else None
-        step = max(1, BLOCK_VALUES // scores.shape[1])
-
-        def job(rows: slice) -> None:
-            block = scores[rows]
-            if counter.count(block, None if labels is None else labels[rows], are_ready=True) < len(block):
-                raise not_finite_error(self.ready, self.name)
-
-        run_all([partial(job, slice(start, start + step)) for start in range(0, len(scores), step)])
+        labels = self.index if counter.labelled else None
+        counter.count_matrix(self.ready, labels, name=self.name, are_ready=True)
 
     def take(self, places: IntArray) -> "MemoryBatch":
         return replace(

@@ -7,7 +7,7 @@ probabilities and others do not, the cells have no bins.
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from threading import Lock
 from typing import Any, TypeAlias
@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pacshift.arrays import FloatArray, IntArray, scratch
+from pacshift.arrays import IntArray, scratch
 from pacshift.parallel import run_all
 from pacshift.scores.check import ScoreMatrix, not_finite_error
 from pacshift.scores.kind import BlockSums, ScoreKind, are_whole, kind_of_all, require_logits
@@ -64,80 +64,6 @@ class CountOptions:
     soft: bool = True
     bins: bool = True
     softmax: bool = False
-
-
-@dataclass(slots=True, eq=False)
-class BlockCounts:
-    """What one block of rows adds, all but its soft sums.
-
-    ``predicted`` labels, ``top`` scores and, of labelled rows, ``labels`` and true-label ``scores`` have one entry
-    per row. ``bins`` are None where they are not asked for or the scores are not probabilities.
-    """
-
-    n_classes: int
-    predicted: NDArray[np.integer[Any]]
-    top: Matrix
-    labels: IntArray | None
-    scores: FloatArray
-    bins: IntArray | None = None
-    kind: ScoreKind | None = None
-    are_probabilities: bool = True
-    n_rows: int = 0
-    """Rows counted: those before the first piece that holds a NaN or infinite score."""
-
-    @property
-    def cells(self) -> NDArray[np.integer[Any]]:
-        """Codes of the rows' cells, see ``Cells``."""
-        rows = slice(self.n_rows)
-        labels = None if self.labels is None else self.labels[rows]
-        return cell_codes(self.predicted[rows], self.top[rows], labels, self.n_classes, self.cell_bins)
-
-    @property
-    def cell_bins(self) -> Bins:
-        """By what the rows of one predicted label are told apart."""
-        return "confidence" if self.are_probabilities else "top scores"
-
-
-def count_block(
-    scores: Scores, labels: IntArray | None, options: CountOptions, *, soft: SoftCounter | None = None
-) -> BlockCounts:
-    """Count a block of rows, piece after piece.
-
-    ``labels`` are column indices, None for an unlabelled target. Sums of probabilities are added to ``soft`` at
-    once: they may be larger than the block.
-    """
-    n_rows, n_classes, dtype = _shape(scores)
-    few, top = n_classes <= MAX_COLUMN_CLASSES, np.empty(n_rows, dtype)
-    predicted: NDArray[np.integer[Any]] = np.empty(n_rows, np.uint8 if few else np.int64)  # as top_scores writes
-    counts = BlockCounts(n_classes, predicted, top, labels, scores=np.empty(n_rows))
-    wants_bins = options.bins and labels is None and n_classes <= MAX_BINNED_CLASSES
-    low, sums, whole = math.inf, BlockSums(n_rows), True
-    for rows, piece in read_blocks(scores):
-        if options.softmax:
-            require_logits(piece, name="target" if labels is None else "source")
-            piece = softmax(piece)
-        top_scores(piece, predicted[rows], top[rows])
-        least, most = float(np.minimum.reduce(piece, axis=None)), float(np.maximum.reduce(top[rows]))
-        if not (math.isfinite(least) and math.isfinite(most)):
-            break
-        counts.n_rows, low = rows.stop, min(low, least)
-        counts.are_probabilities &= are_probabilities(least, most)
-        sums.add(rows, piece, least, most)
-        whole = whole and are_whole(piece)
-        own = None if labels is None else labels[rows]
-        if own is not None:
-            counts.scores[rows] = pick(options.transform.apply(piece), own)
-        if soft is not None and counts.are_probabilities:
-            soft.add(*block_sums(piece, own, few=few))
-        if wants_bins:
-            found = count_bins(piece.T, (least, most))
-            wants_bins = found is not None
-            counts.bins = found if counts.bins is None or found is None else counts.bins + found
-    if counts.n_rows:
-        tops = top[: counts.n_rows]
-        least_top, most = float(tops.min()), float(tops.max())
-        counts.kind = ScoreKind.of(low, most, least_top, sums.result(counts.n_rows), whole=whole)
-    return counts
 
 
 def _shape(scores: Scores) -> tuple[int, int, np.dtype[Any]]:
@@ -228,27 +154,72 @@ class Counter:
         self.kind: ScoreKind | None = None
 
     def count(self, scores: Scores, labels: IntArray | None, *, are_ready: bool = False) -> int:
-        """Count a block of rows; returns how many of them stand before the first score that is not finite.
+        """Count a block of rows, piece after piece; returns how many stand before the first score not finite.
 
-        The rest of the rows is not counted. The cut may come a little earlier than it needs to. ``are_ready``: the
-        softmax, if one is asked for, was taken before.
+        The rest of the rows is not counted. The cut may come a little earlier than it needs to. ``labels`` are
+        column indices, None for an unlabelled target. ``are_ready``: the softmax, if one is asked for, was taken
+        before.
         """
-        options = replace(self.options, softmax=False) if are_ready else self.options
-        part = count_block(scores, labels, options, soft=self._soft)
-        if not part.n_rows:
+        n_rows, n_classes, dtype = _shape(scores)
+        few, top, soft = n_classes <= MAX_COLUMN_CLASSES, np.empty(n_rows, dtype), self._soft
+        predicted: NDArray[np.integer[Any]] = np.empty(
+            n_rows, np.uint8 if few else np.int64
+        )  # as top_scores writes
+        true_scores = np.empty(0 if labels is None else n_rows)
+        n_counted, low, sums, whole, probabilities = 0, math.inf, BlockSums(n_rows), True, True
+        wants_bins, bins = self.bins is not None, None
+        for rows, piece in read_blocks(scores):
+            if self.options.softmax and not are_ready:
+                require_logits(piece, name="target" if labels is None else "source")
+                piece = softmax(piece)
+            top_scores(piece, predicted[rows], top[rows])
+            least, most = float(np.minimum.reduce(piece, axis=None)), float(np.maximum.reduce(top[rows]))
+            if not (math.isfinite(least) and math.isfinite(most)):
+                break
+            n_counted, low = rows.stop, min(low, least)
+            probabilities = probabilities and are_probabilities(least, most)
+            sums.add(rows, piece, least, most)
+            whole = whole and are_whole(piece)
+            own = None if labels is None else labels[rows]
+            if own is not None:
+                true_scores[rows] = pick(self.options.transform.apply(piece), own)
+            if soft is not None and probabilities:  # at once: sums may be larger than the block
+                soft.add(*block_sums(piece, own, few=few))
+            if wants_bins:
+                found = count_bins(piece.T, (least, most))
+                wants_bins = found is not None
+                bins = found if bins is None or found is None else bins + found
+        if not n_counted:
             return 0
+        top, predicted = top[:n_counted], predicted[:n_counted]
+        labels = None if labels is None else labels[:n_counted]
+        kind = ScoreKind.of(low, float(top.max()), float(top.min()), sums.result(n_counted), whole=whole)
+        cell_bins: Bins = "confidence" if probabilities else "top scores"
         with self._lock:
-            if part.cell_bins not in self._cells:
-                self._cells[part.cell_bins] = KeyCounts(n_codes(self.n_classes, self._n_labels, part.cell_bins))
-            store = self._cells[part.cell_bins]
-        store.add(part.cells)
-        if part.labels is not None:
-            self.scores.add(part.labels[: part.n_rows], part.scores[: part.n_rows])
+            if cell_bins not in self._cells:
+                self._cells[cell_bins] = KeyCounts(n_codes(n_classes, self._n_labels, cell_bins))
+        self._cells[cell_bins].add(cell_codes(predicted, top, labels, n_classes, cell_bins))
+        if labels is not None:
+            self.scores.add(labels, true_scores[:n_counted])
         with self._lock:  # one block of scores that are not probabilities takes these away for all
-            self.kind = kind_of_all(kind for kind in (self.kind, part.kind) if kind)
-            self._soft = self._soft if part.are_probabilities else None
-            self.bins = None if self.bins is None or part.bins is None else self.bins + part.bins
-        return part.n_rows
+            self.kind = kind_of_all(known for known in (self.kind, kind) if known)
+            self._soft = self._soft if probabilities else None
+            self.bins = None if self.bins is None or bins is None else self.bins + bins
+        return n_counted
+
+    def count_matrix(
+        self, scores: ScoreMatrix, labels: IntArray | None, *, name: str, are_ready: bool = False
+    ) -> None:
+        """Count a matrix in memory, on all cores, or raise an InputError where a score is not finite."""
+        step = max(1, BLOCK_VALUES // self.n_classes)
+
+        def job(rows: slice) -> None:
+            block, own = scores.values[rows], None if labels is None else labels[rows]
+            if self.count(block, own, are_ready=are_ready) < len(block):
+                logits = self.options.softmax and not are_ready
+                raise not_finite_error(to_probabilities(scores, name=name) if logits else scores, name)
+
+        run_all([partial(job, slice(start, start + step)) for start in range(0, len(scores), step)])
 
     @property
     def cells(self) -> Cells:
@@ -260,17 +231,3 @@ class Counter:
     def soft(self) -> SoftSums | None:
         """Sums of probabilities, if kept."""
         return None if self._soft is None else self._soft.result()
-
-
-def count_matrix(scores: ScoreMatrix, labels: IntArray | None, options: CountOptions, *, name: str) -> Counter:
-    """One pass over a matrix in memory, on all cores."""
-    counter = Counter(len(scores.classes), options, labelled=labels is not None)
-    step = max(1, BLOCK_VALUES // len(scores.classes))
-
-    def job(rows: slice) -> None:
-        block, own = scores.values[rows], None if labels is None else labels[rows]
-        if counter.count(block, own) < len(block):
-            raise not_finite_error(to_probabilities(scores, name=name) if options.softmax else scores, name)
-
-    run_all([partial(job, slice(start, start + step)) for start in range(0, len(scores), step)])
-    return counter

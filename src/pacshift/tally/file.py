@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 FORMAT, VERSION = "pacshift-tally", 1
 MAX_TOTAL = 2.0**62
-"""Larger sums would come close to overflow."""
+"""Counts and sums of probabilities may add up to this: more would come close to overflow."""
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -69,23 +69,14 @@ def checksums(arrays: Arrays) -> dict[str, str]:
 def header_of(tally: "Tally") -> dict[str, Any]:
     """What is to be said about the counts."""
     bins = {"source_bins": tally.source_cells.bins, "target_bins": tally.target_cells.bins}
-    said: dict[str, Any] = HEADER.write(
-        bins | {name: getattr(tally, name) for name in HEADER.kinds if name not in bins}
-    )
-    return said
+    return dict(HEADER.write(bins | {name: getattr(tally, name) for name in HEADER.kinds if name not in bins}))
 
 
 def arrays_of(tally: "Tally") -> Arrays:
     """The counts."""
-    arrays: Arrays = {
-        "source_codes": tally.source_cells.codes,
-        "source_counts": tally.source_cells.counts,
-        "target_codes": tally.target_cells.codes,
-        "target_counts": tally.target_cells.counts,
-        "values": tally.values,
-        "counts": tally.counts,
-        "starts": tally.starts,
-    }
+    arrays: Arrays = {name: getattr(tally, name) for name in ("values", "counts", "starts")}
+    for side, cells in (("source", tally.source_cells), ("target", tally.target_cells)):
+        arrays |= {f"{side}_codes": cells.codes, f"{side}_counts": cells.counts}
     if tally.soft is not None:
         arrays |= {f"soft_{name}": getattr(tally.soft, name) for name in ("labels", "sums", "target")}
     return arrays if tally.bins is None else arrays | {"bins": tally.bins}
@@ -93,21 +84,6 @@ def arrays_of(tally: "Tally") -> Arrays:
 
 def read_fields(path: str | os.PathLike[str]) -> dict[str, Any]:
     """The fields of a tally, checked: the counts add up."""
-    header, arrays = _read(path)
-    try:
-        found: dict[str, Any] = HEADER.read(header, "") | ORIGIN.read(header, "")
-        for side, n_labels in (("source", len(found["classes"])), ("target", 1)):
-            codes, counts = arrays[f"{side}_codes"], arrays[f"{side}_counts"]
-            found[f"{side}_cells"] = Cells(codes, counts, n_labels, found.pop(f"{side}_bins"))
-        _require_sound(arrays, found["source_cells"], found["target_cells"])
-        if any(name.startswith("soft_") for name in arrays):
-            found["soft"] = SoftSums(*(arrays[f"soft_{name}"] for name in ("labels", "sums", "target")))
-        return found | {name: arrays.get(name) for name in ("values", "counts", "starts", "bins")}
-    except (InputError, TypeError, KeyError, ValueError, IndexError) as error:
-        raise InputError(f"{path}: the counts of this tally do not add up ({error}). Make it again.") from None
-
-
-def _read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Arrays]:
     try:
         arrays = read_arrays(path)
         header = parse_json(str(arrays.pop("header")).encode())
@@ -122,25 +98,26 @@ def _read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Arrays]:
         )
     if header.get("arrays") != checksums(arrays):
         raise InputError(f"{path}: the counts do not match their checksums, the file is damaged. Make it again.")
-    return header, arrays
+    try:
+        found: dict[str, Any] = HEADER.read(header, "") | ORIGIN.read(header, "")
+        for side, n_labels in (("source", len(found["classes"])), ("target", 1)):
+            codes, counts = arrays[f"{side}_codes"], arrays[f"{side}_counts"]
+            found[f"{side}_cells"] = Cells(codes, counts, n_labels, found.pop(f"{side}_bins"))
+        _require_sound(arrays, found["source_cells"], found["target_cells"])
+        if any(name.startswith("soft_") for name in arrays):
+            found["soft"] = SoftSums(*(arrays[f"soft_{name}"] for name in ("labels", "sums", "target")))
+        return found | {name: arrays.get(name) for name in ("values", "counts", "starts", "bins")}
+    except (InputError, TypeError, KeyError, ValueError, IndexError) as error:
+        raise InputError(f"{path}: the counts of this tally do not add up ({error}). Make it again.") from None
 
 
 def _require_sound(arrays: Arrays, source: Cells, target: Cells) -> None:
     """ValueError where the arrays contradict each other or the header."""
     n_classes, values, n_soft = source.n_labels, arrays["values"], arrays.get("soft_labels", source.codes).size
-    n_source, n_target = source.codes.size, target.codes.size
-    shapes: dict[str, tuple[int, ...]] = {
-        "source_codes": (n_source,),
-        "source_counts": (n_source,),
-        "target_codes": (n_target,),
-        "target_counts": (n_target,),
-        "counts": values.shape,
-        "starts": (n_classes + 1,),
-        "soft_labels": (n_soft,),
-        "soft_sums": (n_soft, n_classes),
-        "soft_target": (n_classes,),
-        "bins": (n_classes, BINS),
-    }
+    shapes = {"counts": values.shape, "starts": (n_classes + 1,), "bins": (n_classes, BINS)}
+    shapes |= {"soft_labels": (n_soft,), "soft_sums": (n_soft, n_classes), "soft_target": (n_classes,)}
+    for side, cells in (("source", source), ("target", target)):
+        shapes |= {f"{side}_codes": (cells.codes.size,), f"{side}_counts": (cells.codes.size,)}
     for name, array in arrays.items():
         if name == "values":
             continue

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from pacshift.arrays import FloatArray, IntArray, LabelsLike
+from pacshift.arrays import IntArray, LabelsLike
 from pacshift.errors import InputError
 from pacshift.files.codec import OrNull, choice
 from pacshift.scores.check import ScoreMatrix, is_finite, name_array, not_finite_error, unusable_rows
@@ -128,7 +128,8 @@ def choose_rows(groups: NDArray[np.uint64], rows: NDArray[np.uint64], marks: Int
     order = np.lexsort((rows, groups) if marks is None else (marks, rows, groups))
     starts = np.flatnonzero(np.diff(groups[order], prepend=groups[order[:1]] ^ np.uint64(1)))
     sizes = np.diff(starts, append=len(groups))
-    return np.sort(order[starts + np.minimum(sizes * uniform(groups[order[starts]]), sizes - 1).astype(np.int64)])
+    coins = (groups[order[starts]] >> np.uint64(11)) * 2.0**-53  # numbers of 64 bits as numbers in [0, 1)
+    return np.sort(order[starts + np.minimum(sizes * coins, sizes - 1).astype(np.int64)])
 
 
 def choose_labelled(
@@ -188,33 +189,25 @@ def check_labels_per(labels_per: LabelsPer | None, *, has_labels: bool, has_grou
         )
 
 
-def uniform(keys: NDArray[np.uint64]) -> FloatArray:
-    """Numbers of 64 bits as numbers in [0, 1)."""
-    return np.asarray((keys >> np.uint64(11)) * 2.0**-53)
-
-
 def one_row_per_group(
-    groups: LabelsLike | GroupIds,
+    groups: LabelsLike,
     scores: ScoreMatrix,
     labels: IntArray | None = None,
     *,
     name: str = "groups",
-    marks: IntArray | None = None,
-    labels_per: LabelsPer | None = None,
     softmax: bool = False,
 ) -> IntArray:
     """Places of one random row of each group, ascending.
 
     ``labels`` are column indices of a source; rows that differ in their label alone are told apart by it. Rows of
-    a target have none, but some may have ``marks``, as in ``choose_labelled``. With ``softmax`` scores are logits.
+    a target have none. With ``softmax`` scores are logits.
 
     >>> from pacshift.scores.check import check_scores
     >>> rows = check_scores([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4], [0.3, 0.7]], name="source")
     >>> one_row_per_group(["ann", "bob", "ann", "bob"], rows)
     array([1, 2])
     """
-    if not isinstance(groups, GroupIds):
-        groups = check_groups(groups, n_rows=len(scores), name=name, index=scores.index)
+    names = check_groups(groups, n_rows=len(scores), name=name, index=scores.index).hashes
     keys = np.empty(len(scores), np.uint64)
     for rows in scores.blocks():
         block = scores.values[rows]
@@ -222,6 +215,5 @@ def one_row_per_group(
             # Also rows that will not be chosen: nothing is left out silently.
             raise not_finite_error(to_probabilities(scores, name=name) if softmax else scores, name)
         keys[rows] = row_keys(block, None if labels is None else labels[rows])
-    names = groups.hashes
     coins = group_coins(names, rows_digest(names, keys), "target" if labels is None else "source")
-    return choose_rows(coins, keys) if marks is None else choose_labelled(coins, keys, marks, labels_per)
+    return choose_rows(coins, keys)

@@ -132,18 +132,15 @@ class PagedTable:
             fresh = np.flatnonzero(is_fresh)
             if self._n_pages + len(fresh) > min(MIN_PAGES + 4 * self._n_keys // PAGE_SIZE, MAX_PAGES):
                 return False
-            self._open(fresh)
+            self._start[fresh] = (self._n_pages + np.arange(len(fresh))) << PAGE_BITS
+            self._n_pages += len(fresh)
+            if self._n_pages << PAGE_BITS > len(self._counters):
+                grown = np.zeros(2 * self._n_pages << PAGE_BITS, np.int64)
+                grown[: len(self._counters)] = self._counters
+                self._counters = grown
             start = self._start.take(pages)
         np.add.at(self._counters, start + (keys & (PAGE_SIZE - 1)), 1)
         return True
-
-    def _open(self, pages: IntArray) -> None:
-        self._start[pages] = (self._n_pages + np.arange(len(pages))) << PAGE_BITS
-        self._n_pages += len(pages)
-        if self._n_pages << PAGE_BITS > len(self._counters):
-            grown = np.zeros(2 * self._n_pages << PAGE_BITS, np.int64)
-            grown[: len(self._counters)] = self._counters
-            self._counters = grown
 
     def result(self) -> tuple[IntArray, IntArray]:
         """Ascending keys and their counts."""
@@ -202,13 +199,16 @@ class ExactScores:
         self._edges: NDArray[np.float32] | None = None
         self._pending: list[tuple[IntArray, FloatArray]] = []
         self._n_pending = 0
-        self._pieces: list[_Piece] = []
+        self._pieces: list[tuple[FloatArray, IntArray]] = []  # scores group after group, and where each starts
 
     def add(self, labels: IntArray, scores: FloatArray) -> None:
         """Add one score per row."""
         with self._lock:
-            if self._edges is None:
-                self._edges = _range_edges(scores, self._n_ranges)
+            if self._edges is None:  # of ranges that hold about equally many of the first scores
+                some = np.sort(scores[:ROWS_PER_JOB])
+                places = np.arange(1, self._n_ranges) * len(some) // self._n_ranges
+                with np.errstate(over="ignore"):  # infinite edges are as good as any
+                    self._edges = some[places].astype(np.float32)
             self._pending.append((labels, scores))
             self._n_pending += len(scores)
             full = self._n_pending >= ROWS_PER_SLICE * self._n_groups
@@ -233,35 +233,24 @@ class ExactScores:
         self._group_pending()
         starts = sum((begin for _, begin in self._pieces), np.zeros(self._n_groups + 1, np.int64))
         ordered = np.empty(starts[-1])
+
+        def sort(groups: range) -> None:
+            """Put the scores of some groups into their places, in order."""
+            for group in groups:
+                if starts[group] < starts[group + 1]:
+                    own = ordered[starts[group] : starts[group + 1]]
+                    parts = [scores[begin[group] : begin[group + 1]] for scores, begin in self._pieces]
+                    np.concatenate(parts, out=own)
+                    own += 0.0  # makes -0.0 and 0.0 one value
+                    own.sort()
+
         # Each job sorts groups that hold about equally many scores.
         n_jobs = min(8 * cores(), len(ordered) // ROWS_PER_JOB + 1)
         wanted = np.arange(1, n_jobs) * (starts[-1] / n_jobs)
         ends = [0, *np.searchsorted(starts[1:-1], wanted).tolist(), len(starts) - 1]
-        jobs = [range(first, last) for first, last in pairwise(ends) if first < last]
-        run_all([partial(_sort_groups, ordered, starts, self._pieces, groups) for groups in jobs])
+        run_all([partial(sort, range(first, last)) for first, last in pairwise(ends) if first < last])
         self._pieces = []
         return run_lengths(ordered, np.ones(len(ordered), np.int64), starts[:: self._n_ranges])
-
-
-_Piece = tuple[FloatArray, IntArray]
-"""Scores group after group, and where each group starts."""
-
-
-def _range_edges(scores: FloatArray, n_ranges: int) -> NDArray[np.float32]:
-    """Edges of ranges that hold about equally many of the first scores."""
-    some = np.sort(scores[:ROWS_PER_JOB])
-    with np.errstate(over="ignore"):  # infinite edges are as good as any
-        return some[np.arange(1, n_ranges) * len(some) // n_ranges].astype(np.float32)
-
-
-def _sort_groups(out: FloatArray, starts: IntArray, pieces: list[_Piece], groups: range) -> None:
-    """Put the scores of some groups into their places, in order."""
-    for group in groups:
-        if starts[group] < starts[group + 1]:
-            own = out[starts[group] : starts[group + 1]]
-            np.concatenate([scores[begin[group] : begin[group + 1]] for scores, begin in pieces], out=own)
-            own += 0.0  # makes -0.0 and 0.0 one value
-            own.sort()
 
 
 def run_lengths(values: FloatArray, counts: IntArray, starts: IntArray) -> Distinct:
@@ -279,7 +268,6 @@ SOFT_UNIT = 2.0**-28
 """Probabilities are rounded to this, by at most 2e-9; the sums of 2**34 rows still fit into 62 bits."""
 LARGEST_PROBABILITY = 1.001
 """What models give as a probability may be rounded to a little more than 1."""
-_LARGEST_UNITS = LARGEST_PROBABILITY / SOFT_UNIT
 
 MAX_BLAS_PRODUCTS = 1 << 19
 """Products of one matrix multiplication. For more, BLAS starts threads of its own, which would fight ours: with
@@ -345,7 +333,7 @@ class SoftCounter:
 def are_probabilities(least: float, most: float) -> bool:
     """Whether scores between ``least`` and ``most`` can be probabilities, but for rounding."""
     in_units = [round(min(max(end, -1.0), 2.0) / SOFT_UNIT) for end in (least, most)]  # huge scores would overflow
-    return in_units[0] >= 0 and in_units[1] <= _LARGEST_UNITS
+    return in_units[0] >= 0 and in_units[1] <= LARGEST_PROBABILITY / SOFT_UNIT
 
 
 def block_sums(
@@ -361,7 +349,12 @@ def block_sums(
         return labels, whole
     counts = np.bincount(labels, minlength=block.shape[1])
     present = np.flatnonzero(counts)
-    sums = _sums_of_few(block, labels)[present] if few else _sums_of_many(block, labels, counts[present])
+    if few:
+        sums = _sums_of_few(block, labels)[present]
+    else:  # only of the labels that occur, at a cost of rows × K instead of K × K
+        order = np.argsort(labels, kind="stable")
+        member = (np.ones(len(labels)), order, running_sum(counts[present]))
+        sums = np.asarray(scipy.sparse.csr_matrix(member, shape=(len(present), len(labels))) @ _units(block))
     return present, sums.astype(np.int64)
 
 
@@ -386,10 +379,3 @@ def _sums_of_few(block: NDArray[np.floating[Any]], labels: IntArray) -> FloatArr
         np.copyto(table, is_label)
         total += np.dot(table, _units(block[rows]))  # unlike `@`, dot lets other threads run
     return total
-
-
-def _sums_of_many(block: NDArray[np.floating[Any]], labels: IntArray, counts: IntArray) -> FloatArray:
-    """Sums of the labels that occur, at a cost of rows × K instead of K × K."""
-    order = np.argsort(labels, kind="stable")
-    member = (np.ones(len(labels)), order, running_sum(counts))
-    return np.asarray(scipy.sparse.csr_matrix(member, shape=(len(counts), len(labels))) @ _units(block))

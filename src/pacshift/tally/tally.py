@@ -19,15 +19,12 @@ from pacshift.scores.kind import ScoreKind, kind_of_all
 from pacshift.scores.names import shorten, text_of
 from pacshift.scores.transforms import Transform, TransformFunction, resolve_transform
 from pacshift.tally.cells import Cells, typical_tops
-from pacshift.tally.counter import Counter, CountOptions, count_matrix
-from pacshift.tally.file import arrays_of, header_of, read_fields, write
+from pacshift.tally.counter import Counter, CountOptions
+from pacshift.tally.file import MAX_TOTAL, arrays_of, header_of, read_fields, write
 from pacshift.tally.grid import to_grid
 from pacshift.tally.groups import Grouped, one_row_per_group
 from pacshift.tally.once import Input, merged, require_distinct
 from pacshift.tally.stores import Distinct, SoftSums, run_lengths
-
-MAX_TOTAL = 1 << 62
-"""Counts and sums of probabilities may add up to this: more would come close to overflow."""
 
 HALVED_TOGETHER = 60
 """Above this many classes thresholds are looked up for all classes at once. With 1,000 classes of 200 scores that
@@ -158,14 +155,9 @@ class Tally:
         """
         checked = check_scores(scores, name="source", classes=classes)
         index = check_labels(labels, checked.classes, n_rows=len(checked), name="source", index=checked.index)
-        logits = check_flag(softmax, "softmax")
-        grouped = None if groups is None else Grouped(len(checked))
-        if groups is not None:
-            places = one_row_per_group(groups, checked, index, name="source", softmax=logits)
-            checked, index = checked.take(places), index[places]
-        options = CountOptions(resolve_transform(score), grid=grid, soft=soft, bins=False, softmax=logits)
-        counter = count_matrix(checked, index, options, name="source")
-        made = cls.from_counter(counter, checked.classes, grouped)
+        logits, transform = check_flag(softmax, "softmax"), resolve_transform(score)
+        options = CountOptions(transform, grid=grid, soft=soft, bins=False, softmax=logits)
+        made = cls._of_matrix(checked, index, options, groups)
         if checked.named_by_frame:
             require_plausible(checked, made.class_counts)
         return made
@@ -214,13 +206,22 @@ class Tally:
         >>> Tally.from_target(rows).target.tolist(), Tally.from_target(rows, groups=["ann", "bob", "bob"]).n_target
         ([1, 2], 2)
         """
-        checked, logits = check_scores(scores, name="target", classes=classes), check_flag(softmax, "softmax")
-        grouped = None if groups is None else Grouped(len(checked))
+        checked = check_scores(scores, name="target", classes=classes)
+        options = CountOptions(soft=soft, bins=bins, softmax=check_flag(softmax, "softmax"))
+        return cls._of_matrix(checked, None, options, groups)
+
+    @classmethod
+    def _of_matrix(
+        cls, scores: ScoreMatrix, labels: IntArray | None, options: CountOptions, groups: LabelsLike | None
+    ) -> "Tally":
+        name, grouped = "target" if labels is None else "source", None
         if groups is not None:
-            checked = checked.take(one_row_per_group(groups, checked, name="target", softmax=logits))
-        options = CountOptions(soft=soft, bins=bins, softmax=logits)
-        counter = count_matrix(checked, None, options, name="target")
-        return cls.from_counter(counter, checked.classes, grouped)
+            grouped = Grouped(len(scores))
+            places = one_row_per_group(groups, scores, labels, name=name, softmax=options.softmax)
+            scores, labels = scores.take(places), None if labels is None else labels[places]
+        counter = Counter(len(scores.classes), options, labelled=labels is not None)
+        counter.count_matrix(scores, labels, name=name)
+        return cls.from_counter(counter, scores.classes, grouped)
 
     @classmethod
     def from_counter(cls, counter: Counter, classes: tuple[Label, ...], grouped: Grouped | None = None) -> "Tally":
@@ -240,25 +241,16 @@ class Tally:
         Tally
             The other side is empty.
         """
-        values, counts, starts = counter.scores.distinct()
-        cells, none = counter.cells, Cells.empty(1 if counter.labelled else len(classes))
-        return cls(
-            classes=classes,
-            score=counter.options.transform.name if counter.labelled else "probability",
-            grid=counter.labelled and counter.options.grid,
-            source_cells=cells if counter.labelled else none,
-            target_cells=none if counter.labelled else cells,
-            values=values,
-            counts=counts,
-            starts=starts,
-            soft=counter.soft,
-            bins=counter.bins,
-            source_kind=counter.kind if counter.labelled else None,
-            target_kind=None if counter.labelled else counter.kind,
-            source_grouped=grouped if counter.labelled else None,
-            target_grouped=None if counter.labelled else grouped,
-            softmax=counter.options.softmax,
+        options, (values, counts, starts) = counter.options, counter.scores.distinct()
+        none = Cells.empty(len(classes)), Cells.empty(1)
+        made = cls(
+            classes, "probability", False, *none, values, counts, starts, counter.soft, softmax=options.softmax
         )
+        cells, kind = counter.cells, counter.kind
+        if not counter.labelled:
+            return replace(made, bins=counter.bins, target_cells=cells, target_kind=kind, target_grouped=grouped)
+        made = replace(made, score=options.transform.name, grid=options.grid)
+        return replace(made, source_cells=cells, source_kind=kind, source_grouped=grouped)
 
     @classmethod
     def sum(cls, tallies: Iterable["Tally"]) -> "Tally":

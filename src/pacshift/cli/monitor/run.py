@@ -84,7 +84,7 @@ def read_source(
         reading["softmax"] = reading["softmax"] or certificate.softmax
         score = certificate.score
     rows = read_rows([path], **reading, name="source", role="source", watch=Watch(silent, [path]))
-    counted = fold.tally(rows, resolve_transform(score_for(method, score)), soft=method.needs_soft)
+    counted = rows.tally(score_for(method, score), soft=method.needs_soft)
     return Read(path, label, counted, rows.columns, asked, method, silent)
 
 
@@ -134,7 +134,7 @@ def label_period(watch: Monitor, targets: Sequence[Path], read: Read, file: Path
         raise InputError("--labelled is about rows of a TARGET table, but a tally has none. Give the table.")
     watched = Watch(read.silent)
     target = read.rows(list(targets), name="period", watch=watched)
-    rows = fold.tally(target, soft=counted.soft is not None, bins=True)
+    rows = target.tally(soft=counted.soft is not None)
     period = watch.period_of(rows)
     if period is None:
         raise InputError(

@@ -5,4 +5,4 @@ from pacshift.errors import MissingExtraError
 try:
     import pyarrow as _pyarrow  # noqa: F401  # said here once, so that the modules below can just import it
 except ModuleNotFoundError as error:
-    raise MissingExtraError("pacshift.tables", error, "tables") from None
+    raise MissingExtraError("pacshift.read", error, "tables") from None

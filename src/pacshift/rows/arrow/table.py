@@ -18,6 +18,8 @@ from pacshift.rows.columns import Columns
 from pacshift.rows.faults import Faults
 from pacshift.rows.groups import OnePerGroup, Periods
 from pacshift.scores.check import ScoreMatrix, require_plausible
+from pacshift.scores.transforms import TransformFunction
+from pacshift.tally import Tally
 from pacshift.tally.groups import LabelsPer
 from pacshift.tally.once import Input, Role, printable, sha256_beside
 
@@ -53,8 +55,8 @@ def read(
     ----------
     table : path-like, sequence of path-like or frame
         Parquet, Feather, CSV, NPZ or NPY files, or folders of them. All together are one table. Or a frame of
-        pandas or polars, a lazy frame of polars, a relation of DuckDB, or anything else with
-        ``__arrow_c_stream__``.
+        pandas or polars, a lazy frame of polars, a relation of DuckDB, anything else with
+        ``__arrow_c_stream__``, or a data frame of Spark, which is counted on its cluster.
     label : str, optional
         Column of the true labels: the table is a source. Without it, it is a target.
     target_label : str, optional
@@ -123,6 +125,65 @@ def read(
     )
 
 
+def tally_table(
+    table: Tables,
+    *,
+    label: str | None,
+    score: str | TransformFunction = "probability",
+    grid: bool = True,
+    soft: bool = True,
+    bins: bool = True,
+    sha256: bool = False,
+    progress: Progress | None = None,
+    **reading: Any,
+) -> Tally:
+    """Count a table of any size: ``read(table, label=label, ...).tally(...)``, read once.
+
+    Parameters
+    ----------
+    table : path-like, sequence of path-like or frame
+        Files, folders or a frame, as in ``read``.
+    label : str or None
+        Column of the true labels; None for an unlabelled target.
+    score : str or callable, default "probability"
+        Transform of the scores that thresholds are compared with.
+    grid : bool, default True
+        Round true-label scores down to 12 bits of mantissa. False keeps every score: memory grows with the rows.
+    soft : bool, default True
+        Keep sums of probabilities, which only PS-R and WCP use.
+    bins : bool, default True
+        Keep a target's scores in coarse bins, by which PS-LP finds the smallest sets.
+    sha256 : bool, default False
+        List the SHA-256 of every file in the tally's ``inputs``. Files are read once more for it.
+    progress : callable, optional
+        Called with the rows done so far and, where known, the rows in all.
+    **reading
+        ``scores``, ``classes``, ``by_position``, ``group``, ``softmax`` and ``drop_invalid``, as in ``read``.
+
+    Returns
+    -------
+    Tally
+        The counts; its ``inputs`` say how many rows of each file were counted and left out.
+
+    Raises
+    ------
+    InputError
+        If a file cannot be read, columns are missing, or rows cannot be used.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = pathlib.Path(folder.name, "scores.csv")
+    >>> _ = path.write_text("p_cat,p_dog,animal\\n0.9,0.1,cat\\n0.3,0.7,dog\\n0.6,0.4,dog\\n")
+    >>> tally_table(path, label="animal").confusion.tolist()
+    [[1, 1], [0, 1]]
+    >>> folder.cleanup()
+    """
+    rows = read_rows(table, label=label, keep=False, watch=told(progress), **reading)
+    return rows.tally(score, grid=grid, soft=soft, bins=bins, sha256=sha256)
+
+
 def read_rows(
     paths: Tables,
     *,
@@ -154,6 +215,15 @@ def read_rows(
     """
     if like is not None:
         classes, columns, softmax = classes or like.classes, columns or like.columns, softmax or like.softmax
+    if hasattr(paths, "mapInArrow"):  # a data frame of Spark
+        from pacshift.rows.spark import spark_rows
+
+        if within is not None or (some_labels and label is not None):
+            raise InputError("rows on a Spark cluster are only counted: labels of a target are not read there.")
+        asked: dict[str, Any] = {"label": label, "scores": scores, "classes": classes, "by_position": by_position}
+        asked |= {"columns": columns, "group": group, "softmax": softmax, "drop_invalid": drop_invalid}
+        frame: Any = paths
+        return spark_rows(frame, **asked, name=name, role=role, watch=watch)
     try:
         source = open_source(paths, label=label, scores=scores, columns=columns)
         layout = find_layout(source, Asked(label, scores, classes, by_position, columns, group))

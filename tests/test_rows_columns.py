@@ -12,28 +12,26 @@ import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
 
-from pacshift import Certificate, InputError, Tally, check, read
+from pacshift import Certificate, InputError, Tally, check, read, tally_table, write_sets
 from pacshift.rows.arrow.find import ColumnsError
 from pacshift.rows.columns import Columns
-from pacshift.tables import read_table, tally_table, write_sets
 from score_tables import EXPECTED, LABELS, LOGITS, NAMES, RNG, SCORES, labelled, save, table, unlike_its_columns
 
 
 @pytest.mark.parametrize("kind", ["parquet", "csv", "feather"])
 def test_columns_named_as_the_labels_need_no_options(kind: str, tmp_path: Path) -> None:
     path = save(labelled("*", id=np.arange(300), age=RNG.integers(20, 90, 300)), tmp_path / f"a.{kind}")
-    counted = tally_table(path, label="label")
-    assert counted.tally == EXPECTED
-    assert counted.columns == Columns(NAMES, "label")
-    assert read_table(path, classes=NAMES).scores.tolist() == SCORES.tolist()  # without labels, by the classes
+    rows = read(path, label="label")
+    assert (rows.tally(), rows.columns) == (EXPECTED, Columns(NAMES, "label"))
+    assert read(path, classes=NAMES).arrays()[0].tolist() == SCORES.tolist()  # without labels, by the classes
 
 
 def test_a_class_that_comes_late_or_never_is_found(tmp_path: Path) -> None:
     order = np.argsort(LABELS == 2, kind="stable")
     late = save(labelled("*").take(pa.array(order)), tmp_path / "late.parquet")
-    assert tally_table(late, label="label").tally == EXPECTED
+    assert tally_table(late, label="label") == EXPECTED
     never = labelled("*", weight=RNG.random(300)).filter(pa.array(LABELS < 2))
-    tally = tally_table(save(never.drop_columns("weight"), tmp_path / "never.parquet"), label="label").tally
+    tally = tally_table(save(never.drop_columns("weight"), tmp_path / "never.parquet"), label="label")
     assert tally.classes == NAMES  # without eel, rows would not add up to 1
     assert tally.class_counts[2] == 0
     with pytest.raises(ColumnsError, match=r"'eel', 'weight' may be scores too"):
@@ -44,12 +42,12 @@ def test_logits_named_as_the_labels(tmp_path: Path) -> None:
     path = save(
         table("*", scores=LOGITS, label=np.array(NAMES)[LABELS], age=RNG.uniform(50, 90, 300)), tmp_path / "a.csv"
     )
-    assert tally_table(path, label="label").tally.classes == NAMES
+    assert tally_table(path, label="label").classes == NAMES
 
 
 def test_numbers_as_names(tmp_path: Path) -> None:
     path = save(table("*", (2, 0, 1), SCORES[:, [2, 0, 1]], label=LABELS), tmp_path / "a.csv")
-    assert tally_table(path, label="label").tally == Tally.from_scores(SCORES, LABELS, grid=True)
+    assert tally_table(path, label="label") == Tally.from_scores(SCORES, LABELS, grid=True)
 
 
 @pytest.mark.parametrize(
@@ -64,13 +62,13 @@ def test_numbers_as_names(tmp_path: Path) -> None:
 )
 def test_scores_take_a_pattern_or_a_comma_list(scores: str, pattern: str, tmp_path: Path) -> None:
     path = save(labelled(pattern, id=np.arange(300)), tmp_path / "a.parquet")
-    assert tally_table(path, label="label", scores=scores, classes=NAMES).tally == EXPECTED
+    assert tally_table(path, label="label", scores=scores, classes=NAMES) == EXPECTED
 
 
 def test_a_column_whose_name_has_a_comma(tmp_path: Path) -> None:
     lists = pa.table({"p,q": SCORES.tolist(), "label": LABELS})
     path = save(lists, tmp_path / "a.parquet")
-    assert tally_table(path, label="label", scores="p,q").tally == Tally.from_scores(SCORES, LABELS, grid=True)
+    assert tally_table(path, label="label", scores="p,q") == Tally.from_scores(SCORES, LABELS, grid=True)
 
 
 @pytest.fixture
@@ -115,7 +113,7 @@ def test_by_position_only_if_asked_for(tmp_path: Path) -> None:
     path = save(table(label=np.array(["x", "y", "z"])[LABELS]), tmp_path / "a.parquet")
     expected = Tally.from_scores(SCORES, np.array(["x", "y", "z"])[LABELS], classes=["x", "y", "z"], grid=True)
     options: dict[str, Any] = {"label": "label", "classes": ["x", "y", "z"]}
-    assert tally_table(path, **options, by_position=True).tally == expected
+    assert tally_table(path, **options, by_position=True) == expected
     with pytest.raises(InputError, match=r"no score column for class 'x', 'y', 'z'.*with by_position=True\.$"):
         tally_table(path, **options)
     with pytest.raises(InputError, match="3 score columns but 2 classes: matched in their order"):
@@ -180,9 +178,7 @@ def test_an_id_is_no_class(tmp_path: Path) -> None:
     frame = pq.read_table(path).drop_columns("label")
     with pytest.raises(InputError, match="source: column 'id' does not look like scores"):
         Tally.from_scores(frame, np.array(NAMES)[LABELS])
-    named = tally_table(
-        path, label="label", scores="*", classes=[*NAMES, "id"]
-    ).tally  # somebody says that it is one
+    named = tally_table(path, label="label", scores="*", classes=[*NAMES, "id"])  # somebody says that it is one
     assert named.classes == (*NAMES, "id")
 
 
@@ -195,9 +191,9 @@ def test_a_frame_in_memory_is_a_table(kind: str, certificate: Certificate, tmp_p
         "polars": lambda: pl.from_arrow(content),
         "reader": lambda: content.to_reader(),  # a stream that can be read once
     }
-    counted = tally_table(frames[kind](), label="label")
-    assert (counted.tally, counted.columns) == (EXPECTED, Columns(NAMES, "label"))
-    assert read_table(frames[kind](), label="label").scores.tolist() == SCORES.tolist()
+    rows = read(frames[kind](), label="label")
+    assert (rows.tally(), rows.columns) == (EXPECTED, Columns(NAMES, "label"))
+    assert read(frames[kind](), label="label").arrays()[0].tolist() == SCORES.tolist()
     with pytest.raises(InputError, match="were read from the columns 'p_cat'"):
         write_sets(certificate, frames[kind](), tmp_path / "sets.csv")
     with pytest.raises(InputError, match="'id' does not look like scores"):
@@ -227,14 +223,14 @@ def test_odd_tables_are_refused_with_the_reason(case: str, tmp_path: Path) -> No
 
 def test_odd_tables_that_work(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("\ufeffcat,dog,note,note,label\n.9,.1,1.5,2.5,cat\n.2,.8,1.5,2.5,cat\n")
-    assert tally_table(tmp_path / "a.csv", label="label").tally.class_counts.tolist() == [2, 0]
+    assert tally_table(tmp_path / "a.csv", label="label").class_counts.tolist() == [2, 0]
 
 
 @pytest.mark.parametrize("scores", [None, "cat,dog", "*", "cat,d*"])
 def test_a_column_that_is_there_twice(scores: str | None, tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("cat,dog,cat\n.9,.1,.1\n.2,.8,.1\n")
     with pytest.raises(InputError, match="occur twice: 'cat'"):
-        read_table(tmp_path / "a.csv", classes=["cat", "dog"], scores=scores)
+        read(tmp_path / "a.csv", classes=["cat", "dog"], scores=scores)
 
 
 @pytest.mark.parametrize("wrong", [None, 3, [[0.1, 0.9]], {"a": 1}.items()])

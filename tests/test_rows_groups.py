@@ -14,12 +14,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from commands import good, run
-from pacshift import Certificate, InputError, Tally, calibrate, check, read
+from pacshift import Certificate, InputError, Tally, calibrate, check, read, tally_table
 from pacshift.files.codec import seal
 from pacshift.monitor.periods import Period
 from pacshift.monitor.tables import Cut, count_periods
 from pacshift.rows.arrow.table import read_rows
-from pacshift.tables import read_table, tally_table
+from pacshift.rows.columns import Columns
 from pacshift.tally.groups import Grouped
 
 N_ROWS = 3000
@@ -37,7 +37,7 @@ def in_memory() -> Tally:
 
 
 def counted(table: Any, **options: Any) -> Tally:
-    return tally_table(table, label="label", group="patient", **options).tally
+    return tally_table(table, label="label", group="patient", **options)
 
 
 def save(table: Any, path: Path) -> Path:
@@ -56,15 +56,15 @@ def test_files_batches_and_order_do_not_matter(kind: str, tmp_path: Path, monkey
         save(mixed.slice(first, 1100), tmp_path / "parts" / f"{part}.{kind}")
     whole = save(TABLE, tmp_path / f"whole.{kind}")
     assert counted(tmp_path / "parts") == counted(whole) == in_memory()
-    unlabelled = tally_table(tmp_path / "parts", label=None, group="patient", scores="p_*")
-    assert unlabelled.tally == Tally.from_target(SCORES, groups=PATIENTS)
-    assert (unlabelled.n_rows, unlabelled.n_usable, unlabelled.n_dropped) == (N_GROUPS, N_ROWS, 0)
-    assert unlabelled.columns.group == "patient"
+    unlabelled = read(tmp_path / "parts", group="patient", scores="p_*")
+    assert unlabelled.tally() == Tally.from_target(SCORES, groups=PATIENTS)
+    assert (unlabelled.last.n_given, unlabelled.last.n_rows) == (N_GROUPS, N_ROWS)
+    assert unlabelled.columns == Columns(("p_0", "p_1"), None, "patient")
 
 
 def test_frames_and_archives_give_the_same(tmp_path: Path) -> None:
     np.savez(tmp_path / "rows.npz", probs=SCORES, labels=LABELS, patient=PATIENTS)
-    assert tally_table(tmp_path / "rows.npz", label="labels", group="patient").tally == in_memory()
+    assert tally_table(tmp_path / "rows.npz", label="labels", group="patient") == in_memory()
     as_pandas = TABLE.to_pandas()
     coded = TABLE.set_column(3, "patient", TABLE.column("patient").dictionary_encode())
     for frame in (TABLE, as_pandas, pl.from_arrow(TABLE), as_pandas.astype({"patient": "category"}), coded):
@@ -91,10 +91,10 @@ def test_rows_without_a_group_are_refused_or_left_out_aloud() -> None:
         InputError, match=r"30 row\(s\) cannot be used \(30 with no group id\), the first is row 7 of"
     ):
         counted(table)
-    found = tally_table(table, label="label", group="patient", drop_invalid=True)
+    found = read(table, label="label", group="patient", drop_invalid=True)
     kept = np.array([name is not None for name in ids])
-    assert found.tally == Tally.from_scores(SCORES[kept], LABELS[kept], groups=PATIENTS[kept], grid=True)
-    assert (found.n_usable, found.n_dropped) == (N_ROWS - 30, 30)
+    assert found.tally() == Tally.from_scores(SCORES[kept], LABELS[kept], groups=PATIENTS[kept], grid=True)
+    assert (found.last.n_rows, found.last.faults.n_rows) == (N_ROWS, 30)
 
 
 def test_rows_that_cannot_be_used_are_not_chosen() -> None:
@@ -125,7 +125,7 @@ def test_columns_that_cannot_name_groups_are_refused(group: str, message: str) -
 
 def test_a_group_column_is_never_taken_for_a_score() -> None:
     table = pa.table({**columns(), "p_id": np.arange(N_ROWS) // 4})
-    assert tally_table(table, label="label", group="p_id").tally.classes == (0, 1)
+    assert tally_table(table, label="label", group="p_id").classes == (0, 1)
 
 
 class Shuffled:
@@ -145,9 +145,7 @@ def test_rows_that_come_in_another_order_when_read_again_are_refused() -> None:
 
 
 def test_read_and_evaluate_look_at_the_same_rows() -> None:
-    loaded = read_table(TABLE, label="label", group="patient")
-    assert loaded.labels is not None
-    assert Tally.from_scores(loaded.scores, loaded.labels, grid=True).n_source == N_GROUPS
+    assert Tally.from_scores(*read(TABLE, label="label", group="patient").arrays(), grid=True).n_source == N_GROUPS
     made = calibrate(in_memory(), method="PS")
     found = check(made, read(TABLE, label="label", scores="p_*", group="patient", like=made)).evaluation
     assert found.n == N_GROUPS

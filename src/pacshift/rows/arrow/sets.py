@@ -1,33 +1,36 @@
-"""Prediction sets of a table of any size, written as they are made."""
+"""Prediction sets of a table of any size, written as they are made: columnar files, JSON Lines, safe CSV."""
 
+import json
+import math
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute
+import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.ipc
 import pyarrow.parquet
 
-from pacshift.arrays import IntArray, Label
-from pacshift.certificate import Certificate
+from pacshift.arrays import IntArray
 from pacshift.errors import InputError
-from pacshift.files.writing import PathLike, atomic_write, check_output
+from pacshift.files.writing import FORMULA, NUMBER, PathLike, atomic_write, check_output, escape_cell
 from pacshift.progress import Progress
 from pacshift.rows.arrow.batch import ArrowBatch
 from pacshift.rows.arrow.files import KINDS
 from pacshift.rows.arrow.source import Tables, is_frame, without_codes
 from pacshift.rows.arrow.table import ArrowRows, read_rows
-from pacshift.rows.arrow.writers import JsonLinesWriter, escape_batch
 from pacshift.rows.base import Batch
 from pacshift.rows.columns import require_columns
 from pacshift.scores.names import shorten
+
+if TYPE_CHECKING:
+    from pacshift.certificate import Certificate
 
 SET, SET_SIZE = "set", "set_size"
 _SEPARATOR = ";"  # between the labels of a set in CSV, which has no lists
@@ -56,8 +59,8 @@ class SetsWritten:
 
 
 def write_sets(
-    certificate: Certificate,
-    paths: Tables,
+    certificate: "Certificate",
+    table: Tables,
     output: PathLike,
     *,
     scores: str | None = None,
@@ -78,12 +81,12 @@ def write_sets(
     ----------
     certificate : Certificate
         Makes the sets.
-    paths : path-like, sequence of path-like or frame
-        Files, folders or a frame, as in ``tally_table``.
+    table : path-like, sequence of path-like or frame
+        Files, folders or a frame, as in ``read``.
     output : path-like
         A name that ends in .parquet, .feather, .arrow, .csv or .jsonl.
     scores : str, optional
-        The score columns, as in ``tally_table``. Default: those that the certificate was made from.
+        The score columns, as in ``read``. Default: those that the certificate was made from.
     by_position : bool, default False
         Match columns to classes in their order, if their names do not tell.
     keep : sequence of str, optional
@@ -124,10 +127,19 @@ def write_sets(
     8,"",0
     >>> folder.cleanup()
     """
-    kind = _kind(output, certificate.classes)
+    suffix = Path(output).suffix.lower()
+    kind = "jsonl" if suffix == ".jsonl" else KINDS.get(suffix, "")
+    if kind not in _WRITERS:
+        raise InputError(
+            f"cannot write sets to {output}: its name must end in .parquet, .feather, .arrow, .csv or .jsonl."
+        )
+    if kind == "csv" and any(_SEPARATOR in str(name) for name in certificate.classes):
+        raise InputError(
+            f"a class name holds {_SEPARATOR!r}, which separates labels in CSV. Write .parquet instead."
+        )
     refuse_both(drop_invalid, keep_invalid)
     rows = read_rows(
-        paths,
+        table,
         scores=scores,
         by_position=by_position,
         drop_invalid=drop_invalid or keep_invalid,
@@ -135,21 +147,37 @@ def write_sets(
         keep=False,
     )
     assert isinstance(rows, ArrowRows)  # there are no groups
-    given: Any = () if is_frame(paths) else [paths] if isinstance(paths, (str, os.PathLike)) else paths
+    given: Any = () if is_frame(table) else [table] if isinstance(table, (str, os.PathLike)) else table
     check_output(output, overwrite=overwrite, inputs=[*given, *rows.source.files])
     require_columns(keep, rows.column_names, taken=(SET, SET_SIZE))
-    if kind == "csv":
-        _require_flat(keep, rows.source.schema)
+    nested = [name for name in keep if pa.types.is_nested(rows.source.schema.field(name).type)]
+    if nested and kind == "csv":
+        raise InputError(
+            f"cannot keep {shorten(nested)} in a CSV file, which has no lists. Write .parquet or .feather instead."
+        )
 
     def made_of(batch: Batch) -> Any:
         assert isinstance(batch, ArrowBatch)
         return sets_batch(certificate, keep, batch, keep_invalid=keep_invalid)
 
-    made = (found for found in rows.map(made_of, keep=keep, progress=progress) if found is not None)
     total = np.zeros(len(certificate.classes) + 1, np.int64)
-    with atomic_write(output, overwrite=overwrite) as draft:
-        for written in _write(made, draft, kind):
-            total += np.bincount(written.column(SET_SIZE).drop_null(), minlength=len(total))
+    with atomic_write(output, overwrite=overwrite) as draft, ExitStack() as stack:
+        writer = None
+        for made in rows.map(made_of, keep=keep, progress=progress):
+            if made is None:
+                continue
+            try:
+                if kind == "csv":
+                    text = pc.binary_join(made.column(SET), _SEPARATOR)
+                    shown = escape_batch(made.set_column(made.schema.get_field_index(SET), SET, text))
+                else:
+                    shown = made
+                writer = writer or stack.enter_context(_WRITERS[kind](draft, shown.schema))
+                writer.write_batch(shown)
+            except pa.ArrowException as error:
+                said = str(error).splitlines()[0].rstrip(".")
+                raise InputError(f"cannot write the sets as {kind}: {said}. Keep other columns.") from None
+            total += np.bincount(made.column(SET_SIZE).drop_null(), minlength=len(total))
     n_bad = rows.last.faults.n_rows
     if keep_invalid:
         return SetsWritten(rows.last.n_rows, 0, total, n_bad)
@@ -165,7 +193,7 @@ def refuse_both(drop_invalid: bool, keep_invalid: bool) -> None:
 
 
 def sets_batch(
-    certificate: Certificate, keep: Sequence[str], batch: ArrowBatch, *, keep_invalid: bool = False
+    certificate: "Certificate", keep: Sequence[str], batch: ArrowBatch, *, keep_invalid: bool = False
 ) -> Any:
     """A record batch of the columns to ``keep``, the sets and their sizes, for usable rows or for all.
 
@@ -189,46 +217,64 @@ def sets_batch(
     return pa.record_batch(kept | {SET: lists, SET_SIZE: pa.array(sizes, mask=unknown)})
 
 
-def _kind(output: PathLike, classes: tuple[Label, ...]) -> str:
-    suffix = Path(output).suffix.lower()
-    kind = "jsonl" if suffix == ".jsonl" else KINDS.get(suffix)
-    if kind not in _WRITERS:
-        raise InputError(
-            f"cannot write sets to {output}: its name must end in .parquet, .feather, .arrow, .csv or .jsonl."
-        )
-    if kind == "csv" and any(_SEPARATOR in str(name) for name in classes):
-        raise InputError(
-            f"a class name holds {_SEPARATOR!r}, which separates labels in CSV. Write .parquet instead."
-        )
-    return kind
+def escape_batch(batch: Any) -> Any:
+    """A record batch whose names and text columns are safe to open in a spreadsheet, which would run formulas."""
+    columns = list[Any]()
+    for column in batch.columns:
+        if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+            risky = pc.match_substring_regex(column, FORMULA)
+            if pc.any(risky).as_py():
+                risky = pc.and_(risky, pc.invert(pc.match_substring_regex(column, NUMBER)))
+                quote, nothing = pa.scalar("'", column.type), pa.scalar("", column.type)
+                column = pc.if_else(risky, pc.binary_join_element_wise(quote, column, nothing), column)
+        columns.append(column)
+    return pa.record_batch(columns, names=[escape_cell(name) for name in batch.schema.names])
 
 
-def _require_flat(keep: Sequence[str], schema: Any) -> None:
-    nested = [name for name in keep if pa.types.is_nested(schema.field(name).type)]
-    if nested:
-        raise InputError(
-            f"cannot keep {shorten(nested)} in a CSV file, which has no lists. Write .parquet or .feather instead."
-        )
+class JsonLinesWriter:
+    """Writes record batches as Arrow's own writers do.
+
+    Times and decimals become texts. JSON has no NaN and no infinity, so these become null.
+    """
+
+    def __init__(self, path: Path, schema: Any) -> None:
+        for field in schema:
+            if "binary" in str(field.type):  # also inside of lists and structs
+                raise InputError(
+                    f"cannot keep {field.name!r} in JSON Lines: it holds bytes ({field.type}). Convert it to "
+                    "text, or write .parquet instead."
+                )
+        self._file = path.open("w", encoding="utf-8", newline="\n")
+
+    def __enter__(self) -> "JsonLinesWriter":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def write_batch(self, batch: Any) -> None:
+        """Add the rows of a batch."""
+        names, columns = batch.schema.names, list[list[Any]]()
+        for column in batch.columns:
+            kind = column.type
+            as_text = pa.types.is_temporal(kind) or pa.types.is_decimal(kind)
+            values = (column.cast(pa.string()) if as_text else column).to_pylist()
+            plain_kinds = pa.types.is_integer, pa.types.is_string, pa.types.is_boolean
+            is_plain = as_text or any(is_kind(kind) for is_kind in plain_kinds)
+            columns.append(values if is_plain else [_plain(value) for value in values])
+        for row in zip(*columns, strict=True):
+            line = json.dumps(dict(zip(names, row, strict=True)), ensure_ascii=False, allow_nan=False)
+            self._file.write(line + "\n")
 
 
-def _write(batches: Iterator[Any], path: Path, kind: str) -> Iterator[Any]:
-    """Write record batches and give them on; the file is opened with the schema of the first."""
-    with ExitStack() as stack:
-        writer = None
-        for batch in batches:
-            try:
-                shown = _as_csv(batch) if kind == "csv" else batch
-                writer = writer or stack.enter_context(_WRITERS[kind](path, shown.schema))
-                writer.write_batch(shown)
-            except pa.ArrowException as error:
-                said = str(error).splitlines()[0].rstrip(".")
-                raise InputError(f"cannot write the sets as {kind}: {said}. Keep other columns.") from None
-            yield batch
-
-
-def _as_csv(batch: Any) -> Any:
-    text = pyarrow.compute.binary_join(batch.column(SET), _SEPARATOR)
-    return escape_batch(batch.set_column(batch.schema.get_field_index(SET), SET, text))
+def _plain(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {str(name): _plain(inner) for name, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(inner) for inner in value]
+    return value if value is None or isinstance(value, (bool, int, str)) else str(value)
 
 
 _WRITERS: dict[str, Callable[[Path, Any], Any]] = {

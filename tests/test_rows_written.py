@@ -11,10 +11,9 @@ import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
 
-from pacshift import Certificate, InputError, Tally, calibrate, check, evaluate, read
+from pacshift import Certificate, InputError, Tally, calibrate, check, evaluate, read, write_sets
 from pacshift.certification.counted import cut_of
 from pacshift.rows.fold import sizes
-from pacshift.tables import write_sets
 
 CLASSES = ("ant", "bee", "cow")
 RNG = np.random.default_rng(8)

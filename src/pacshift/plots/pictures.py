@@ -1,14 +1,19 @@
-"""Pictures of a certificate: label mix, weights, sizes of sets, and what helps to doubt it; all in one figure."""
+"""Pictures of a certificate: label mix, weights, sizes of sets, and what helps to doubt it; all in one figure.
 
-from collections.abc import Callable
+And of many runs: how sets shrink with more rows, and the paper's box per method.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
+from pacshift.arrays import FloatArray
 from pacshift.assumption import Assumption
 from pacshift.certificate import Certificate
+from pacshift.planning import Plan
 from pacshift.plots.axes import (
     LIMIT,
     MAX_CLASSES_SHOWN,
@@ -19,13 +24,12 @@ from pacshift.plots.axes import (
     bars,
     class_axes,
     class_height,
-    legend_above,
+    finish,
     limit_line,
     log_ticks,
     most_telling,
     need,
     new_axes,
-    percent_ticks,
     plain_text,
     row_axes,
 )
@@ -124,9 +128,7 @@ def weight_intervals(certificate: Certificate, *, ax: Axes | None = None, most: 
         ax.plot([right], [row], ">", color=colours[row], clip_on=False, zorder=3)
     ax.set_xlim(left, right)
     ax.axvline(1, color=SOURCE, linestyle="--", linewidth=1, zorder=0.5, label="1: as on the source")
-    legend_above(ax)
-    ax.set_xlabel("weight = target share / source share", loc="right")  # long names leave a narrow axis
-    return ax
+    return finish(ax, x="weight = target share / source share")
 
 
 def label_mix(certificate: Certificate, *, ax: Axes | None = None, most: int = MAX_CLASSES_SHOWN) -> Axes:
@@ -166,10 +168,7 @@ def label_mix(certificate: Certificate, *, ax: Axes | None = None, most: int = M
         ax.plot(predicted[shown], rows, "D", color=TARGET, markersize=5, label="predicted on the target")
     ax.plot(source[shown], rows, "|", color=SOURCE, markeredgewidth=3, markersize=13, label="source")
     ax.set_xlim(left=0)
-    percent_ticks(ax.xaxis)
-    ax.set_xlabel("share of all cases", loc="right")
-    legend_above(ax)
-    return ax
+    return finish(ax, x="share of all cases", percent="x")
 
 
 def bound_curve(certificate: Certificate, *, ax: Axes | None = None) -> Axes:
@@ -215,12 +214,8 @@ def bound_curve(certificate: Certificate, *, ax: Axes | None = None) -> Axes:
         ax.plot([curve.chosen], [height], "o", color=TARGET, markersize=9, markeredgecolor="white",
                 label="chosen thresholds", zorder=3)  # fmt: skip
     ax.set_ylim(0, min(1.0, 1.05 * float(bounds.max(initial=1.5 * certificate.epsilon))))
-    percent_ticks(ax.yaxis)
-    percent_ticks(ax.xaxis)
-    ax.set_xlabel("share of true labels missed on the source")
-    ax.set_ylabel("missed on the target")
-    legend_above(ax, columns=1)
-    return ax
+    source = "share of true labels missed on the source"
+    return finish(ax, x=source, y="missed on the target", percent="xy", columns=1)
 
 
 def set_sizes(certificate: Certificate, *, ax: Axes | None = None) -> Axes:
@@ -260,10 +255,8 @@ def set_sizes(certificate: Certificate, *, ax: Axes | None = None) -> Axes:
         ax.bar_label(columns, [percent(share) if share else "" for share in shares], padding=2, fontsize=8.5)
     ax.margins(y=0.12)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=12))
-    percent_ticks(ax.yaxis)
-    ax.set_xlabel("number of labels in the set (0 = empty)")
-    ax.set_ylabel("share of target cases")
-    return ax
+    number = "number of labels in the set (0 = empty)"
+    return finish(ax, x=number, y="share of target cases", percent="y", columns=0)
 
 
 def class_misses(certificate: Certificate, *, ax: Axes | None = None, most: int = MAX_CLASSES_SHOWN) -> Axes:
@@ -308,10 +301,7 @@ def class_misses(certificate: Certificate, *, ax: Axes | None = None, most: int 
         ax.axvline(certificate.class_epsilon, color=LIMIT, linestyle=":", linewidth=1.5,
                    label=f"limit per class {certificate.class_epsilon:g}")  # fmt: skip
     ax.set_xlim(0, min(1.0, 1.08 * max(float(high.max(initial=0)), epsilon)))
-    percent_ticks(ax.xaxis)
-    ax.set_xlabel("share of the class that is missed", loc="right")
-    legend_above(ax)
-    return ax
+    return finish(ax, x="share of the class that is missed", percent="x")
 
 
 def assumption_groups(
@@ -350,24 +340,19 @@ def assumption_groups(
     )  # fmt: skip
     allowed = np.maximum(found.allowed.upper - found.allowed.lower, 1e-12)
     shown = most_telling(np.abs(found.observed - found.explained) / allowed, most)
-    ax = row_axes(ax, [_group_name(found, group) for group in shown.tolist()], fontsize=8.5)
+    names = []
+    for group in shown.tolist():  # in few words: long class names lose their middle, not the end
+        text = found.groups[group].replace("predicted ", "", 1).replace(", confidence ", ", ", 1)
+        text = text if len(text) <= LONGEST_GROUP else f"{text[: LONGEST_GROUP - 21]}…{text[-20:]}"
+        names.append(plain_text(f"{text}: {percent(found.observed[group], 2)}", LONGEST_GROUP + 12))
+    ax = row_axes(ax, names, fontsize=8.5)
     middle = found.explained[shown]
     low, high = 100 * (found.allowed.lower[shown] - middle), 100 * (found.allowed.upper[shown] - middle)
     bars(ax, low, high, colour=UNDECIDED, label="what chance allows")
     observed = 100 * (found.observed[shown] - middle)
     ax.plot(observed, np.arange(len(shown)), "D", color=TARGET, markersize=4.5, label="observed on the target")
     ax.axvline(0, color=SOURCE, linestyle="--", linewidth=1, zorder=0.5)
-    ax.set_xlabel("observed minus explained, percentage points", loc="right")
-    legend_above(ax)
-    return ax
-
-
-def _group_name(found: Assumption, group: int) -> str:
-    """A group in few words, with its share of the target: long class names lose their middle, not the end."""
-    text = found.groups[group].replace("predicted ", "", 1).replace(", confidence ", ", ", 1)
-    if len(text) > LONGEST_GROUP:
-        text = f"{text[: LONGEST_GROUP - 21]}…{text[-20:]}"
-    return plain_text(f"{text}: {percent(found.observed[group], 2)}", LONGEST_GROUP + 12)
+    return finish(ax, x="observed minus explained, percentage points")
 
 
 def sensitivity_curve(certificate: Certificate, *, ax: Axes | None = None) -> Axes:
@@ -404,9 +389,99 @@ def sensitivity_curve(certificate: Certificate, *, ax: Axes | None = None) -> Ax
     limit_line(ax, certificate.epsilon, f"promised ε = {certificate.epsilon:g}")
     ax.set_xlim(left=0)
     ax.set_ylim(0, min(1.0, 1.08 * max(float(found.bounds.max(initial=0.0)), certificate.epsilon)))
-    percent_ticks(ax.xaxis)
-    percent_ticks(ax.yaxis)
-    ax.set_xlabel("share of the target that is not label-shifted")
-    ax.set_ylabel("missed on the target, at most")
-    legend_above(ax)
-    return ax
+    shifted = "share of the target that is not label-shifted"
+    return finish(ax, x=shifted, y="missed on the target, at most", percent="xy")
+
+
+def plan_curve(plan: Plan, *, ax: Axes | None = None) -> Axes:
+    """Draw how the mean size of sets falls with the number of rows, and the plan's own point.
+
+    Parameters
+    ----------
+    plan : Plan
+        Made by ``pacshift.plan``.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; default: a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Examples
+    --------
+    >>> from pacshift import Population, plan
+    >>> scores, labels = Population.synthetic(2, strength=4, rng=0).draw([0.8, 0.2], 1500, rng=1)
+    >>> made = plan(scores, labels, epsilon=0.1, delta=0.05, target_mix=[0.5, 0.5], n_source=4000, n_target=900,
+    ...             method="PS-LW")
+    >>> plan_curve(made).get_xlabel()
+    'labelled source rows'
+    """
+    ax = new_axes(ax, height=3.0)
+    ax.plot(plan.curve_rows, plan.curve_sizes, "-", color=TARGET, linewidth=2, label="mean size")
+    rows = getattr(plan, plan.curve_over)
+    low, high = plan.interval
+    if plan.found == "size":
+        ax.vlines(rows, low, high, color=UNDECIDED, linewidth=4, label="about 90 % of cases")
+    else:
+        right = min(high, float(plan.curve_rows[-1]))
+        ax.hlines(plan.size, low, right, color=UNDECIDED, linewidth=4, label="about 90 % of cases")
+    ax.plot([rows], [plan.size], "o", color=TARGET, markersize=9, markeredgecolor="white", label="plan", zorder=3)
+    wide = plan.curve_rows[-1] > 100 * plan.curve_rows[0]
+    log_ticks(ax, steps=(1,) if wide else (1, 3), form=",.0f")
+    x = "labelled source rows" if plan.curve_over == "n_source" else "unlabelled target rows"
+    return finish(ax, x=x, y="labels in a set", columns=3)
+
+
+def boxes(
+    values: Mapping[str, Sequence[float] | FloatArray],
+    *,
+    label: str = "prediction set error",
+    epsilon: float | None = None,
+    colours: Mapping[str, str] | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw one box per method over repeated runs, as the paper draws error and size.
+
+    A method without values is marked "refused".
+
+    Parameters
+    ----------
+    values : mapping of str to sequence of float
+        Errors or sizes of all runs, per method.
+    label : str
+        Label of the vertical axis.
+    epsilon : float, optional
+        Allowed error, drawn as a line.
+    colours : mapping of str to str, optional
+        Colour per method; default: all alike.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; default: a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Examples
+    --------
+    >>> ax = boxes({"PS": [0.12, 0.13, 0.11], "PS-W": [0.05, 0.06, 0.05]}, epsilon=0.1)
+    >>> [text.get_text() for text in ax.get_xticklabels()]
+    ['PS', 'PS-W']
+    """
+    ax = new_axes(ax, height=3.0, width=max(2.6, 1.2 + 0.5 * len(values)))
+    data = [np.asarray(column, dtype=np.float64) for column in values.values()]
+    drawn = ax.boxplot(data, widths=0.62, patch_artist=True, flierprops={"markersize": 2.5})
+    for name, box, median in zip(values, drawn["boxes"], drawn["medians"], strict=True):
+        box.set(facecolor=(colours or {}).get(name, TARGET), alpha=0.75, linewidth=0.8)
+        red, green, blue, *_ = box.get_facecolor()
+        is_dark = 0.3 * red + 0.59 * green + 0.11 * blue < 0.3  # by its luma: black lines would vanish
+        median.set(color="white" if is_dark else "#111111", linewidth=1.2)
+    for position, column in enumerate(data, start=1):
+        if not len(column):
+            ax.text(position, 0.5, "refused", transform=ax.get_xaxis_transform(), rotation=90, ha="center",
+                    va="center", color=UNDECIDED)  # fmt: skip
+    ax.set_xticks(range(1, len(data) + 1), [plain_text(name) for name in values], rotation=40, ha="right",
+                  rotation_mode="anchor")  # fmt: skip
+    if epsilon is not None:
+        limit_line(ax, epsilon, f"ε = {epsilon:g}")
+        ax.set_ylim(bottom=0)
+    return finish(ax, y=label, columns=0 if epsilon is None else 2)

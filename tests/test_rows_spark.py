@@ -13,11 +13,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pacshift import Certificate, InputError, Tally, calibrate
+from pacshift import Certificate, InputError, Tally, calibrate, read, tally_table
 from pacshift.arrays import FloatArray, IntArray
-from pacshift.cli.spark import with_names
 from pacshift.rows.columns import Columns
-from pacshift.tables import tally_table
 
 pytestmark = [
     pytest.mark.spark,
@@ -60,7 +58,7 @@ def in_memory(**options: Any) -> Tally:
 
 
 def test_logits_are_counted_and_predicted_as_in_memory(spark: Any, tmp_path: Path) -> None:
-    from pacshift.tables.spark import predict_sets, tally
+    from pacshift.rows.spark import predict_sets
 
     logits = (np.log(SCORES[:3000]) + 2).astype(np.float32)
     logits[::50, 0] = -np.inf  # a class that the model rules out
@@ -68,7 +66,7 @@ def test_logits_are_counted_and_predicted_as_in_memory(spark: Any, tmp_path: Pat
     path = tmp_path / "logits.parquet"
     pq.write_table(pa.table(columns | {"label": NAMES[:3000], "id": np.arange(3000)}), path)
     rows = spark.read.parquet(str(path)).repartition(3)
-    counted = tally(rows, label="label", softmax=True)
+    counted = tally_table(rows, label="label", softmax=True)
     assert counted == Tally.from_scores(logits, NAMES[:3000], classes=CLASSES, grid=True, softmax=True)
     certificate = calibrate(counted, epsilon=0.2, delta=0.1, method="PS")
     found = predict_sets(rows, certificate, keep=["id"]).orderBy("id").collect()
@@ -76,73 +74,73 @@ def test_logits_are_counted_and_predicted_as_in_memory(spark: Any, tmp_path: Pat
 
 
 def test_counts_equal_those_of_memory(frame: Any) -> None:
-    from pacshift.tables.spark import tally, tally_frame
-
     spread = frame.repartition(5)
-    assert tally(spread, label="label") == in_memory()
-    assert tally(spread, label=None) == Tally.from_target(SCORES, classes=CLASSES)
-    counted = tally_frame(frame, label="number", scores="listed", score="margin")
-    assert counted.tally == Tally.from_scores(SCORES, LABELS, grid=True, score="margin")
-    assert (counted.n_rows, counted.n_dropped) == (N_ROWS, 0)
+    assert tally_table(spread, label="label") == in_memory()
+    assert tally_table(spread, label=None) == Tally.from_target(SCORES, classes=CLASSES)
+    rows = read(frame, label="number", scores="listed")
+    assert rows.tally("margin") == Tally.from_scores(SCORES, LABELS, grid=True, score="margin")
+    assert (rows.last.n_given, rows.last.n_rows) == (N_ROWS, N_ROWS)
+    with pytest.raises(InputError, match="counted there and never read here"):
+        rows.arrays()
+    with pytest.raises(InputError, match="grid=False does not work"):
+        rows.tally(grid=False)
+    made = calibrate(rows, read(frame, like=rows), epsilon=0.1, delta=0.1)
+    assert made.n_target == N_ROWS
 
 
 def test_one_row_of_each_group_is_the_one_of_memory(spark: Any, frame: Any) -> None:
     from pyspark.sql.functions import col, when
 
-    from pacshift.tables.spark import tally, tally_frame
-
     owners = np.arange(N_ROWS) % 3000
     owned = frame.withColumn("owner", col("id") % 3000)
-    found = tally_frame(owned.repartition(5), label="label", group="owner")
-    assert found.tally == in_memory(groups=owners)
-    assert (found.n_rows, found.n_usable, found.columns.group) == (3000, N_ROWS, "owner")
-    assert tally(owned, label=None, group="owner") == Tally.from_target(SCORES, classes=CLASSES, groups=owners)
+    found = read(owned.repartition(5), label="label", group="owner")
+    assert found.tally() == in_memory(groups=owners)
+    assert (found.last.n_given, found.last.n_rows) == (3000, N_ROWS)
+    assert found.columns is not None
+    assert found.columns.group == "owner"
+    assert tally_table(owned, label=None, group="owner") == Tally.from_target(
+        SCORES, classes=CLASSES, groups=owners
+    )
     holes = owned.withColumn("owner", when(col("id") >= 100, col("owner")))
     with pytest.raises(InputError, match=r"100 row\(s\) cannot be used \(100 with no group id\)"):
-        tally(holes, label="label", group="owner")
-    dropped = tally_frame(holes, label="label", group="owner", drop_invalid=True)
+        tally_table(holes, label="label", group="owner")
+    dropped = tally_table(holes, label="label", group="owner", drop_invalid=True)
     columns: dict[str, Any] = {f"p_{name}": SCORES[:, place] for place, name in enumerate(CLASSES)}
     same = pa.table({**columns, "label": NAMES, "owner": pa.array(owners, mask=np.arange(N_ROWS) < 100)})
     alone = tally_table(same, label="label", group="owner", drop_invalid=True)
-    (on_cluster,), (here,) = with_names(dropped, [Path("a")]).tally.inputs, alone.tally.inputs
-    assert on_cluster == replace(here, name="a")  # one machine and the cluster say the same about what is left out
+    (on_cluster,), (here,) = dropped.inputs, alone.inputs
+    assert on_cluster == here  # one machine and the cluster say the same about what is left out
     assert (here.left_out, here.rows_read) == (100, N_ROWS)
-    assert dropped.tally == Tally.from_scores(
-        SCORES[100:], NAMES[100:], classes=CLASSES, grid=True, groups=owners[100:]
-    )
+    assert dropped == Tally.from_scores(SCORES[100:], NAMES[100:], classes=CLASSES, grid=True, groups=owners[100:])
 
 
 def test_bins_equal_those_of_memory(frame: Any) -> None:
     from pyspark.sql.functions import expr, lit
 
-    from pacshift.tables.spark import tally
-
     expected = Tally.from_target(SCORES, classes=CLASSES)
     assert expected.bins is not None
     for spread in (frame.repartition(5), frame.repartition(6, lit(1))):  # of the latter, five have no rows
-        assert tally(spread, label=None) == expected
-    listed = tally(frame.repartition(3), label=None, scores="listed").bins
+        assert tally_table(spread, label=None) == expected
+    listed = tally_table(frame.repartition(3), label=None, scores="listed").bins
     assert listed is not None
     assert np.array_equal(listed, expected.bins)
-    assert tally(frame, label=None, bins=False) == Tally.from_target(SCORES, classes=CLASSES, bins=False)
+    assert tally_table(frame, label=None, bins=False) == Tally.from_target(SCORES, classes=CLASSES, bins=False)
     negative = frame.withColumn("p_cat", expr("CASE WHEN id = 7 THEN -1 ELSE p_cat END"))
-    assert tally(negative.repartition(4), label=None).bins is None  # one row of one partition
+    assert tally_table(negative.repartition(4), label=None).bins is None  # one row of one partition
 
 
 def test_skewed_and_empty_partitions(frame: Any) -> None:
     from pyspark.sql.functions import lit
 
-    from pacshift.tables.spark import tally
-
-    assert tally(frame.repartition(6, lit(1)), label="label") == in_memory()  # one has all rows, five have none
+    assert (
+        tally_table(frame.repartition(6, lit(1)), label="label") == in_memory()
+    )  # one has all rows, five have none
     with pytest.raises(InputError, match="no usable row"):
-        tally(frame.where("id < 0"), label="label")
+        tally_table(frame.where("id < 0"), label="label")
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="finds the executor's process through /proc")
 def test_a_killed_executor_does_not_change_the_answer(frame: Any, tmp_path: Path) -> None:
-    from pacshift.tables.spark import tally
-
     marker = tmp_path / "killed"
 
     def executor() -> int:  # in here, so that it travels to the worker with the function that calls it
@@ -163,7 +161,7 @@ def test_a_killed_executor_does_not_change_the_answer(frame: Any, tmp_path: Path
             yield batch
 
     spread = frame.drop("listed").repartition(4)
-    assert tally(spread.mapInArrow(kill_once, spread.schema), label="label") == in_memory()
+    assert tally_table(spread.mapInArrow(kill_once, spread.schema), label="label") == in_memory()
     assert not Path("/proc", marker.read_text()).exists()
 
 
@@ -173,7 +171,7 @@ def certificate() -> Certificate:
 
 
 def test_predicted_sets_equal_those_of_memory(frame: Any, certificate: Certificate) -> None:
-    from pacshift.tables.spark import predict_sets
+    from pacshift.rows.spark import predict_sets
 
     sets = predict_sets(frame.repartition(3), certificate, keep=["id", "p_cat"])
     assert sets.columns == ["id", "p_cat", "set", "set_size"]
@@ -193,39 +191,34 @@ def test_predicted_sets_equal_those_of_memory(frame: Any, certificate: Certifica
 def test_faults_are_counted_over_all_partitions(frame: Any) -> None:
     from pyspark.sql.functions import expr
 
-    from pacshift.tables.spark import tally, tally_frame
-
     broken = frame.drop("listed").repartition(3)
     broken = broken.withColumn("p_cat", expr("CASE WHEN id % 1000 = 0 THEN double('NaN') ELSE p_cat END"))
     broken = broken.withColumn("label", expr("CASE WHEN id % 1000 = 1 THEN NULL ELSE label END"))
     with pytest.raises(
         InputError, match=r"40 row\(s\) cannot be used \(20 with no label, 20 with scores.*partition"
     ):
-        tally(broken, label="label")
-    counted = tally_frame(broken, label="label", drop_invalid=True)
+        tally_table(broken, label="label")
+    counted = tally_table(broken, label="label", drop_invalid=True)
     whole = np.arange(N_ROWS) % 1000 > 1
     expected = Tally.from_scores(SCORES[whole], NAMES[whole], classes=CLASSES, grid=True)
-    assert (counted.tally, counted.n_rows, counted.n_dropped) == (expected, N_ROWS - 40, 40)
+    assert counted == expected
+    assert [(one.rows, one.left_out) for one in counted.inputs] == [(N_ROWS - 40, 40)]
     renamed = frame.withColumn("label", expr("CASE WHEN id < 7 THEN 'gnu' ELSE label END"))
     with pytest.raises(InputError, match=r"7 label\(s\) have no score column, the first is 'gnu'"):
-        tally(renamed, label="label", drop_invalid=True)
+        tally_table(renamed, label="label", drop_invalid=True)
 
 
 def test_errors_of_a_worker_reach_the_user_in_words(frame: Any) -> None:
-    from pacshift.tables.spark import tally
-
     with pytest.raises(InputError, match="a score is negative"):
-        tally(frame.withColumn("p_cat", -frame["p_cat"]), label="label", score="aps")
+        tally_table(frame.withColumn("p_cat", -frame["p_cat"]), label="label", score="aps")
     with pytest.raises(InputError, match="match no column"):
-        tally(frame, label="label", scores="q_*")
+        tally_table(frame, label="label", scores="q_*")
     with pytest.raises(InputError, match=r"label column 'listed' holds list<.*labels must be text, numbers"):
-        tally(frame, label="listed")
+        tally_table(frame, label="listed")
 
 
 def test_randomised_scores_do_not_depend_on_partitions(frame: Any) -> None:
-    from pacshift.tables.spark import tally
-
-    one, other = (tally(each, label="label", score="aps") for each in (frame, frame.repartition(7)))
+    one, other = (tally_table(each, label="label", score="aps") for each in (frame, frame.repartition(7)))
     assert one == other
     np.testing.assert_array_equal(one.confusion, in_memory().confusion)
 
@@ -233,25 +226,24 @@ def test_randomised_scores_do_not_depend_on_partitions(frame: Any) -> None:
 def test_vectors_of_spark_ml(frame: Any) -> None:
     from pyspark.ml.functions import array_to_vector
 
-    from pacshift.tables.spark import tally
-
     vectors = frame.select(array_to_vector(frame["listed"]).alias("probability"), "number")
     expected = Tally.from_scores(SCORES, LABELS, grid=True)
-    assert tally(vectors, label="number", scores="probability") == expected
+    assert tally_table(vectors, label="number", scores="probability") == expected
 
 
 def test_columns_are_found_by_name(frame: Any, certificate: Certificate) -> None:
     """As in files: by the labels, by what the certificate remembers, and never by position unless asked for."""
-    from pacshift.tables.spark import predict_sets, tally_frame
+    from pacshift.rows.spark import predict_sets
 
     small = frame.where("id < 2000").drop("listed", "number")
     named = small.toDF(*(name.removeprefix("p_") for name in small.columns))
-    counted = tally_frame(named, label="label")
+    counted = read(named, label="label")
     rows = slice(0, 2000)
-    assert counted.tally == Tally.from_scores(SCORES[rows], NAMES[rows], classes=CLASSES, grid=True)
+    assert counted.tally() == Tally.from_scores(SCORES[rows], NAMES[rows], classes=CLASSES, grid=True)
+    assert counted.columns is not None
     assert counted.columns.scores == CLASSES
     with pytest.raises(InputError, match="'id' does not look like scores"):
-        tally_frame(named, label="label", scores="*")
+        tally_table(named, label="label", scores="*")
     other = replace(certificate, classes=("a", "b", "c", "d"))
     with pytest.raises(InputError, match=r"fewer than two|no score column for class 'a', 'b', 'c', 'd'"):
         predict_sets(small, other)
@@ -264,12 +256,12 @@ def test_columns_are_found_by_name(frame: Any, certificate: Certificate) -> None
 
 
 def test_bad_rows_and_names_that_differ_in_case(spark: Any, certificate: Certificate) -> None:
-    from pacshift.tables.spark import predict_sets, tally
+    from pacshift.rows.spark import predict_sets
 
     rows = [(0.7, 0.3, 0.0, "a", 1), (0.2, 0.8, 0.0, "A", 2)]
     twins = spark.createDataFrame(rows, ["p_a", "p_A", "p_b.c", "label", "id"])
     expected = Tally.from_scores([row[:3] for row in rows], ["a", "A"], classes=["a", "A", "b.c"], grid=True)
-    assert tally(twins, label="label") == expected
+    assert tally_table(twins, label="label") == expected
     own = calibrate(expected, epsilon=0.5, delta=0.5, method="PS")
     assert [row["set"] for row in predict_sets(twins, own).collect()] == [["a"], ["A"]]
     bad = spark.createDataFrame(
@@ -285,9 +277,9 @@ def test_bad_rows_and_names_that_differ_in_case(spark: Any, certificate: Certifi
 
 
 def test_labels_of_a_csv_stay_text(spark: Any, tmp_path: Path) -> None:
-    from pacshift.tables.spark import read_frame, tally
+    from pacshift.rows.spark import read_frame
 
     path = tmp_path / "a.csv"
     path.write_text("p_01,p_NA,label\n0.9,0.1,01\n0.2,0.8,NA\n")
-    counted = tally(read_frame(spark, path, text=["label"]), label="label")
+    counted = tally_table(read_frame(spark, path, text=["label"]), label="label")
     assert counted == Tally.from_scores([[0.9, 0.1], [0.2, 0.8]], ["01", "NA"], classes=["01", "NA"], grid=True)

@@ -11,8 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pacshift import Certificate, InputError, calibrate
-from pacshift.tables import write_sets
+from pacshift import Certificate, InputError, calibrate, write_sets
 
 SCORES = np.random.default_rng(0).dirichlet([1, 1], 40)
 

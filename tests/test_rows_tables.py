@@ -15,13 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from pacshift import InputError, Tally, calibrate
+from pacshift import InputError, Tally, calibrate, read, tally_table, write_sets
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.parallel import cores, map_ordered
 from pacshift.rows.arrow import formats
 from pacshift.rows.arrow.find import class_names
 from pacshift.scores.transforms import TRANSFORMS
-from pacshift.tables import read_table, tally_table, write_sets
 from pacshift.tally import counter, stores
 from pacshift.tally.grid import MAX_BINNED_CLASSES, to_grid
 
@@ -60,14 +59,12 @@ def test_every_format_gives_the_counts_of_memory(kind: str, tmp_path: Path) -> N
     else:
         save(as_table(scores, label=labels), path)
     counted = tally_table(path, label="label")
-    assert counted.tally == Tally.from_scores(scores, labels, grid=True)
-    assert (counted.n_rows, counted.n_dropped) == (9000, 0)
-    assert tally_table(path, label=None).tally == Tally.from_target(scores)
-    assert tally_table(path, label="label", grid=False).tally == Tally.from_scores(scores, labels)
-    assert tally_table(path, label="label", soft=False).tally == Tally.from_scores(
-        scores, labels, grid=True, soft=False
-    )
-    assert tally_table(path, label=None, bins=False).tally == Tally.from_target(scores, bins=False)
+    assert counted == Tally.from_scores(scores, labels, grid=True)
+    assert [(one.rows, one.left_out) for one in counted.inputs] == [(9000, 0)]
+    assert tally_table(path, label=None) == Tally.from_target(scores)
+    assert tally_table(path, label="label", grid=False) == Tally.from_scores(scores, labels)
+    assert tally_table(path, label="label", soft=False) == Tally.from_scores(scores, labels, grid=True, soft=False)
+    assert tally_table(path, label=None, bins=False) == Tally.from_target(scores, bins=False)
 
 
 @pytest.mark.slow
@@ -90,9 +87,9 @@ def test_cutting_into_files_and_batches_changes_nothing(
         patch.setattr(stores, "MAX_PENDING_KEYS", 50)
         for number, piece in enumerate(pieces):
             save(table.take(pa.array(piece, pa.int64())), Path(folder, f"{rng.integers(1000)}_{number}.{kind}"))
-        whole = tally_table(folder, label="label").tally
+        whole = tally_table(folder, label="label")
         assert whole == Tally.from_scores(scores, labels, grid=True)
-        assert tally_table(folder, label=None).tally == Tally.from_target(scores)
+        assert tally_table(folder, label=None) == Tally.from_target(scores)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -112,8 +109,8 @@ def test_layouts_and_widths_of_scores(dtype: type, form: str, tmp_path: Path) ->
     pattern = "p_*" if form == "columns" else "scores"
     for score in ("probability", "margin"):
         counted = tally_table(path, label="label", scores=pattern, score=score)
-        assert counted.tally == Tally.from_scores(scores, labels, grid=True, score=score)
-    target = tally_table(path, label=None, scores=pattern).tally
+        assert counted == Tally.from_scores(scores, labels, grid=True, score=score)
+    target = tally_table(path, label=None, scores=pattern)
     assert target == Tally.from_target(scores)
     assert target.bins is not None
 
@@ -126,7 +123,7 @@ def test_targets_of_many_classes_have_the_bins_of_memory(
     scores, _ = simulate(700, n_classes)
     monkeypatch.setattr("pacshift.rows.arrow.source.BATCH_VALUES", 100 * n_classes)  # several batches
     table = as_table(scores) if form == "columns" else pa.table({"p_": pa.array(list(scores))})
-    target = tally_table(save(table, tmp_path / "table.parquet"), label=None, scores="p_*").tally
+    target = tally_table(save(table, tmp_path / "table.parquet"), label=None, scores="p_*")
     assert target == Tally.from_target(scores)
     assert (target.bins is None) == (n_classes > MAX_BINNED_CLASSES)
 
@@ -135,7 +132,7 @@ def test_flags_are_names_of_classes(tmp_path: Path) -> None:
     scores, labels = simulate(400, 2)
     flags = pa.table({"p_False": scores[:, 0], "p_True": scores[:, 1], "label": labels.astype(bool)})
     expected = Tally.from_scores(scores, np.array(["False", "True"])[labels], classes=["False", "True"], grid=True)
-    assert tally_table(save(flags, tmp_path / "flags.parquet"), label="label").tally == expected
+    assert tally_table(save(flags, tmp_path / "flags.parquet"), label="label") == expected
 
 
 def test_class_names_come_from_the_star() -> None:
@@ -150,26 +147,26 @@ def test_numbered_columns_are_ordered_by_number_and_named_ones_by_place(tmp_path
     scores, _ = simulate(50, 12)
     shuffled = np.random.default_rng(1).permutation(12)
     path = save(as_table(scores).select([f"p_{place}" for place in shuffled]), tmp_path / "table.parquet")
-    assert tally_table(path, label=None).tally == Tally.from_target(scores)
-    assert tally_table(path, label=None, classes=range(11, -1, -1)).tally.classes == tuple(range(11, -1, -1))
-    loaded = read_table(path, classes=["3", "1"] + [str(place) for place in range(12) if place not in (1, 3)])
-    np.testing.assert_array_equal(loaded.scores[:, :2], scores[:, [3, 1]])
+    assert tally_table(path, label=None) == Tally.from_target(scores)
+    assert tally_table(path, label=None, classes=range(11, -1, -1)).classes == tuple(range(11, -1, -1))
+    loaded = read(path, classes=["3", "1"] + [str(place) for place in range(12) if place not in (1, 3)])
+    np.testing.assert_array_equal(loaded.arrays()[0][:, :2], scores[:, [3, 1]])
     named = save(pa.table({"p_b": scores[:, 0], "p_a": scores[:, 1]}), tmp_path / "named.parquet")
-    assert tally_table(named, label=None).tally.classes == ("b", "a")
+    assert tally_table(named, label=None).classes == ("b", "a")
 
 
-def test_read_table_and_set_sizes(tmp_path: Path) -> None:
+def test_arrays_of_a_table_and_set_sizes(tmp_path: Path) -> None:
     scores, labels = simulate(300, 3)
     np.savez(tmp_path / "a.npz", probs=scores, labels=labels, class_names=["x", "y", "z"])
-    loaded = read_table(tmp_path / "a.npz", label="label")
-    np.testing.assert_array_equal(loaded.scores, scores)
+    loaded = read(tmp_path / "a.npz", label="label")
+    found, names = loaded.arrays()
+    np.testing.assert_array_equal(found, scores)
     assert loaded.classes == ("x", "y", "z")
-    assert loaded.labels is not None
-    assert loaded.labels.tolist() == np.array(["x", "y", "z"])[labels].tolist()
-    assert read_table(tmp_path / "a.npz").labels is None
+    assert names.tolist() == np.array(["x", "y", "z"])[labels].tolist()
+    assert read(tmp_path / "a.npz").arrays()[1] is None
     more, truth = simulate(100, 3)
     np.savez(tmp_path / "b.npz", probs=more, labels=truth, class_names=["x", "y", "z"])
-    tally = tally_table([tmp_path / "a.npz", tmp_path / "b.npz"], label="label").tally
+    tally = tally_table([tmp_path / "a.npz", tmp_path / "b.npz"], label="label")
     assert tally.n_source == 400
     certificate = calibrate(tally, epsilon=0.1, delta=0.1, method="PS")
     sizes = np.bincount(certificate.sets(scores).sum(axis=1), minlength=4)
@@ -227,7 +224,7 @@ def test_folders_are_read_without_what_others_leave_there(tmp_path: Path) -> Non
     save(table.slice(60), tmp_path / "b.parquet")
     for litter in ("_SUCCESS", ".b.parquet.crc", "_metadata.parquet", "notes.txt"):
         (tmp_path / litter).write_text("no table")
-    assert tally_table(tmp_path, label="label").tally == Tally.from_scores(scores, labels, grid=True)
+    assert tally_table(tmp_path, label="label") == Tally.from_scores(scores, labels, grid=True)
 
 
 def csv_files(folder: Path, texts: Sequence[str]) -> list[Path]:
@@ -240,7 +237,7 @@ def csv_files(folder: Path, texts: Sequence[str]) -> list[Path]:
 def test_csv_types_are_those_of_all_files_together(tmp_path: Path) -> None:
     paths = csv_files(tmp_path, ["1,0,0\n0,1,1\n", "0.25,0.75,1\n"])
     expected = Tally.from_scores([[1, 0], [0, 1], [0.25, 0.75]], [0, 1, 1], grid=True)
-    assert tally_table(paths, label="label").tally == expected
+    assert tally_table(paths, label="label") == expected
     with pytest.raises(
         InputError, match=r"1 label\(s\) have no score column, the first is 'cat' in row 0 of .*1.csv"
     ):
@@ -260,7 +257,7 @@ def test_randomised_counts_leave_the_numbers_of_other_rows_alone(
     for batch_values in (30, 100, 1 << 20):
         monkeypatch.setattr("pacshift.rows.arrow.source.BATCH_VALUES", batch_values)
         monkeypatch.setattr(counter, "PIECE_VALUES", 60)  # what stands before the first bad row is counted at once
-        tally = tally_table(path, label="label", score="aps", drop_invalid=True).tally
+        tally = tally_table(path, label="label", score="aps", drop_invalid=True)
         assert tally.class_counts.tolist() == np.bincount(labels[usable]).tolist()
         for label in range(3):
             expected = np.unique(own[usable & (labels == label)])
@@ -276,7 +273,6 @@ def test_row_groups_of_lists_are_read_in_order(
     scores, labels = simulate(500, 4)
     lists = pa.FixedSizeListArray.from_arrays(pa.array(scores.ravel()), 4)
     pq.write_table(pa.table({"scores": lists, "label": labels}), tmp_path / "table.parquet", row_group_size=60)
-    loaded = read_table(tmp_path / "table.parquet", label="label", scores="scores")
-    assert np.array_equal(loaded.scores, scores)
-    assert loaded.labels is not None
-    assert np.array_equal(loaded.labels, labels)
+    found, names = read(tmp_path / "table.parquet", label="label", scores="scores").arrays()
+    assert np.array_equal(found, scores)
+    assert np.array_equal(names, labels)

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from commands import bad, good, run
-from pacshift import Certificate, InputError, Tally, calibrate
+from pacshift import Certificate, InputError, Tally, calibrate, read, tally_table, write_sets
 from pacshift.rows.columns import Columns
-from pacshift.tables import read_table, tally_table, write_sets
 from score_tables import LABELS, NAMES, SCORES
 
 
@@ -22,18 +21,18 @@ def save(path: Path, array: Any) -> str:
 def test_an_array_and_its_labels_are_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pacshift.rows.arrow.source.BATCH_VALUES", 100)
     scores, labels = save(tmp_path / "s.npy", SCORES), save(tmp_path / "l.npy", LABELS)
-    counted = tally_table(scores, label=labels)
-    assert counted.tally == Tally.from_scores(SCORES, LABELS, grid=True)
-    assert counted.columns == Columns(("probs",), "labels")  # as in an archive, wherever the file lies
-    assert tally_table(scores, label=None).tally == Tally.from_target(SCORES)
+    rows = read(scores, label=labels)
+    assert rows.tally() == Tally.from_scores(SCORES, LABELS, grid=True)
+    assert rows.columns == Columns(("probs",), "labels")  # as in an archive, wherever the file lies
+    assert tally_table(scores, label=None) == Tally.from_target(SCORES)
     texts = save(tmp_path / "t.npy", np.array(NAMES)[LABELS])
-    named = tally_table(scores, label=texts, classes=NAMES).tally
+    named = tally_table(scores, label=texts, classes=NAMES)
     assert named == Tally.from_scores(SCORES, np.array(NAMES)[LABELS], classes=NAMES, grid=True)
 
 
 def test_several_arrays_are_one_table(tmp_path: Path) -> None:
     first, second = save(tmp_path / "a.npy", SCORES[:100]), save(tmp_path / "b.npy", SCORES[100:])
-    assert tally_table([first, second], label=None).tally == Tally.from_target(SCORES)
+    assert tally_table([first, second], label=None) == Tally.from_target(SCORES)
     labels = save(tmp_path / "l.npy", LABELS)
     with pytest.raises(InputError, match="can hold the labels of one array of scores, got 2"):
         tally_table([first, second], label=labels)
@@ -46,7 +45,7 @@ def test_several_arrays_are_one_table(tmp_path: Path) -> None:
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_any_number_type_and_order(dtype: Any, order: Any, tmp_path: Path) -> None:
     scores = np.asarray((SCORES * 8).round().astype(dtype), order=order)
-    found = read_table(save(tmp_path / "a.npy", scores)).scores
+    found = read(save(tmp_path / "a.npy", scores)).arrays()[0]
     assert np.array_equal(found, scores.astype(np.float64))
 
 
@@ -105,7 +104,7 @@ def test_a_folder_is_not_searched_for_arrays(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"no table in this folder \(looked for [^)]*\.npz\)"):
         tally_table(tmp_path, label=None)
     np.savez(tmp_path / "a.npz", probs=SCORES)
-    assert tally_table(tmp_path, label=None).n_rows == len(SCORES)
+    assert tally_table(tmp_path, label=None).n_target == len(SCORES)
 
 
 def test_the_command_line_names_the_file_of_labels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,10 +124,10 @@ def test_the_command_line_names_the_file_of_labels(tmp_path: Path, monkeypatch: 
 def test_archives_with_other_names(tmp_path: Path) -> None:
     np.savez(tmp_path / "a.npz", softmax=SCORES, y=LABELS, probs=SCORES[:, ::-1], labels=2 - LABELS)
     expected = Tally.from_scores(SCORES, LABELS, grid=True)
-    counted = tally_table(tmp_path / "a.npz", label="y", scores="softmax")
-    assert (counted.tally, counted.columns) == (expected, Columns(("softmax",), "y"))
+    rows = read(tmp_path / "a.npz", label="y", scores="softmax")
+    assert (rows.tally(), rows.columns) == (expected, Columns(("softmax",), "y"))
     np.savez(tmp_path / "b.npz", softmax=SCORES, y=LABELS)
-    assert tally_table(tmp_path / "b.npz", label="y", scores="softmax").tally == expected
+    assert tally_table(tmp_path / "b.npz", label="y", scores="softmax") == expected
     with pytest.raises(InputError, match=r"must hold numbers 'probs' .* Name the scores: scores=NAME"):
         tally_table(tmp_path / "b.npz", label="label")
     with pytest.raises(InputError, match="No column 'truth'"):
@@ -137,19 +136,19 @@ def test_archives_with_other_names(tmp_path: Path) -> None:
         tally_table(tmp_path / "a.npz", label="y", scores="logits")
     columns: dict[str, Any] = {f"p_{k}": SCORES[:, k] for k in range(3)}
     np.savez(tmp_path / "c.npz", **columns, y=LABELS)
-    assert tally_table(tmp_path / "c.npz", label="y", scores="p_*").tally == expected
+    assert tally_table(tmp_path / "c.npz", label="y", scores="p_*") == expected
 
 
 def test_names_in_archives_are_matched_and_not_only_counted(tmp_path: Path) -> None:
     """An archive with the same classes in another order was read in the order of the certificate."""
     turned = [2, 0, 1]
     np.savez(tmp_path / "a.npz", probs=SCORES[:, turned], class_names=np.array(NAMES)[turned])
-    assert np.array_equal(read_table(tmp_path / "a.npz", classes=NAMES).scores, SCORES)
-    tally = tally_table(tmp_path / "a.npz", label=None, classes=NAMES).tally
+    assert np.array_equal(read(tmp_path / "a.npz", classes=NAMES).arrays()[0], SCORES)
+    tally = tally_table(tmp_path / "a.npz", label=None, classes=NAMES)
     assert tally == Tally.from_target(SCORES, classes=NAMES)
     with pytest.raises(InputError, match="no scores for class 'x', 'y', 'z': class_names are 'eel', 'cat', 'dog'"):
-        read_table(tmp_path / "a.npz", classes=["x", "y", "z"])
-    assert read_table(tmp_path / "a.npz", classes=["x", "y", "z"], by_position=True).classes == ("x", "y", "z")
+        read(tmp_path / "a.npz", classes=["x", "y", "z"])
+    assert read(tmp_path / "a.npz", classes=["x", "y", "z"], by_position=True).classes == ("x", "y", "z")
 
 
 @pytest.mark.parametrize("dtype", [">f8", ">f4", "<f4", np.longdouble, ">i4"])
@@ -157,10 +156,9 @@ def test_archives_of_any_number_type(dtype: Any, tmp_path: Path) -> None:
     scores = (SCORES * 8).round().astype(dtype)
     np.savez(tmp_path / "a.npz", probs=scores, labels=LABELS.astype(">i8"), other=np.array(["é"] * 300, ">U1"))
     plain = scores.astype(np.float32 if scores.dtype.itemsize == 4 and scores.dtype.kind == "f" else np.float64)
-    loaded = read_table(tmp_path / "a.npz", label="label")
-    assert np.array_equal(loaded.scores, plain)
-    assert loaded.labels is not None
-    assert np.array_equal(loaded.labels, LABELS)
+    found, names = read(tmp_path / "a.npz", label="label").arrays()
+    assert np.array_equal(found, plain)
+    assert np.array_equal(names, LABELS)
 
 
 BAD_ARCHIVES: dict[str, tuple[dict[str, Any], str]] = {

@@ -12,9 +12,8 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from pacshift import InputError, Tally, calibrate
+from pacshift import InputError, Tally, calibrate, tally_table, write_sets
 from pacshift.scores import frames
-from pacshift.tables import tally_table, write_sets
 
 NAMES = ["cat", "dog", "owl"]
 
@@ -71,9 +70,9 @@ def test_a_frame_counts_like_arrays(kind: str, monkeypatch: pytest.MonkeyPatch) 
     table = columns()
     scores = np.column_stack([table[f"p_{name}"] for name in NAMES])
     counted = tally_table(FRAMES[kind](table), label="animal", classes=NAMES)
-    assert counted.tally == Tally.from_scores(scores, table["animal"], classes=NAMES, grid=True)
-    assert counted.tally.inputs == ()
-    target = tally_table(FRAMES[kind](table), label=None, classes=NAMES).tally
+    assert counted == Tally.from_scores(scores, table["animal"], classes=NAMES, grid=True)
+    assert counted.inputs == ()
+    target = tally_table(FRAMES[kind](table), label=None, classes=NAMES)
     assert target == Tally.from_target(scores, classes=NAMES)
 
 
@@ -105,7 +104,7 @@ def test_labels_may_be_a_column_of_a_stream() -> None:
 
 def test_sets_of_a_stream_are_written(tmp_path: Path) -> None:
     table = columns()
-    made = calibrate(tally_table(pl.LazyFrame(table), label="animal").tally, epsilon=0.1, delta=0.05, method="PS")
+    made = calibrate(tally_table(pl.LazyFrame(table), label="animal"), epsilon=0.1, delta=0.05, method="PS")
     for place, frame in enumerate((duckdb_relation(table), pl.LazyFrame(table), pd.DataFrame(table))):
         written = write_sets(made, frame, tmp_path / f"{place}.parquet", keep=["id"])
         assert written.n_rows == 3000
@@ -141,7 +140,7 @@ def test_bad_frames_are_refused(frame: Any, said: str) -> None:
 MEMORY = """
 import resource
 import duckdb
-from pacshift.tables import tally_table
+from pacshift import tally_table
 def peak(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 base = duckdb.connect()
 base.execute("SET threads = 1; SET enable_progress_bar = false")
@@ -152,7 +151,7 @@ def rows(n):
 tally_table(rows(200_000), label="label", soft=False)
 before = peak()
 counted = tally_table(rows(4_000_000), label="label", soft=False)
-print(counted.n_rows, peak() - before)
+print(counted.n_source, peak() - before)
 """
 
 

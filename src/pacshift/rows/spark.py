@@ -1,0 +1,482 @@
+"""Rows on a Spark cluster: counted there, one tally per partition, added by Spark, a few collected.
+
+Each executor counts its Arrow batches as files are counted (``pacshift.rows.arrow``), so pacshift must be
+installed on the workers. Partitions do not matter, nor do tasks that Spark runs again. There may be too many rows
+to read them here, so what needs rows (sizes, samples, sheets) is refused.
+"""
+
+import os
+import pickle
+import re
+import sys
+import warnings
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from pacshift.arrays import IntArray, KeyArray, Label
+from pacshift.errors import InputError, MissingExtraError, PacshiftError
+from pacshift.files.writing import PathLike
+from pacshift.progress import Progress
+from pacshift.rows.arrow.batch import ArrowBatch, Layout
+from pacshift.rows.arrow.files import KINDS, list_files
+from pacshift.rows.arrow.find import Asked, find_layout
+from pacshift.rows.arrow.sets import SET, SET_SIZE, refuse_both, sets_batch
+from pacshift.rows.arrow.source import MAX_LABEL_VALUES, Records, Source
+from pacshift.rows.arrow.table import read_rows, require_score_columns, table_input
+from pacshift.rows.base import Again, Batch, FileRows, Pass, Rows, Watch, unwatched
+from pacshift.rows.columns import Columns, require_columns
+from pacshift.rows.faults import Faults
+from pacshift.rows.groups import keys_of
+from pacshift.scores.check import SAMPLE_ROWS
+from pacshift.tally import Tally
+from pacshift.tally.counter import Counter, CountOptions
+from pacshift.tally.groups import Grouped
+from pacshift.tally.once import Input, Role
+
+if TYPE_CHECKING:
+    from pacshift.certificate import Certificate
+
+try:
+    import pyarrow as pa
+    from pyspark import TaskContext
+    from pyspark.sql import DataFrame, SparkSession, Window
+    from pyspark.sql import functions as f
+    from pyspark.sql.pandas.types import to_arrow_schema
+    from pyspark.sql.types import ArrayType, IntegerType, LongType, StringType, StructField, StructType
+except ModuleNotFoundError as error:
+    raise MissingExtraError("pacshift.rows.spark", error, "spark") from None
+
+Job: TypeAlias = Callable[[Iterator[Any]], Iterator[Any]]
+"""From the record batches of a partition to others, on a worker."""
+
+KEYS = ("group", "row")
+"""Columns of the coin of the group and of the number of the row."""
+
+PACKED = "packed binary"
+"""Schema of what a job sends."""
+
+_N_REDUCERS = 8  # tallies that reach the driver, however many partitions there are
+
+
+def read_frame(
+    session: SparkSession, paths: PathLike | Sequence[PathLike], *, text: Sequence[str] = ()
+) -> DataFrame:
+    """Read Parquet or CSV files and folders that every worker can see, as one data frame.
+
+    Parameters
+    ----------
+    session : pyspark.sql.SparkSession
+        The cluster.
+    paths : path-like or sequence of path-like
+        Files or folders of one kind.
+    text : sequence of str
+        Columns of CSV files, such as the label, to read as text: Spark would make the number 1 of 01 and 1.0.
+
+    Returns
+    -------
+    pyspark.sql.DataFrame
+        All rows.
+
+    Raises
+    ------
+    InputError
+        If the files are missing, or of a kind that Spark does not read.
+
+    Examples
+    --------
+    >>> frame = read_frame(session, "scores.parquet")  # doctest: +SKIP
+    """
+    files = [str(file.absolute()) for file in list_files(paths)]
+    kind = KINDS["." + files[0].rpartition(".")[2].lower()]
+    if kind == "parquet":
+        return session.read.parquet(*files)
+    if kind == "csv":
+        guessed = session.read.csv(files, header=True, inferSchema=True).schema
+        fields = [StructField(one.name, StringType() if one.name in text else one.dataType) for one in guessed]
+        return session.read.schema(StructType(fields)).csv(files, header=True)
+    raise InputError(f"{files[0]}: Spark reads .parquet and .csv here. Convert it, or use the Arrow engine.")
+
+
+def cluster_rows(paths: Sequence[Path], *, master: str = "local[*]", **asked: Any) -> "SparkRows":
+    """Files that every worker can see, counted by the cluster at ``master``, or by this machine's cores.
+
+    ``asked`` are the arguments of ``read_rows``.
+    """
+    if master.startswith("local"):
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers need the environment of this process
+    quiet: dict[str, Any] = {
+        "spark.log.level": "ERROR",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+    }
+    with _in_words(master):
+        session = SparkSession.builder.appName("pacshift").master(master).config(map=quiet).getOrCreate()
+        text = [column for column in (asked.get("label"), asked.get("group")) if column is not None]
+        frame: Any = read_frame(session, list(paths), text=text)
+        rows = read_rows(frame, **asked)
+    assert isinstance(rows, SparkRows)
+    return replace(rows, files=paths, place=master, described=", ".join(map(str, paths)))
+
+
+def spark_rows(
+    frame: DataFrame,
+    *,
+    label: str | None = None,
+    scores: str | None = None,
+    classes: Sequence[Label] | None = None,
+    by_position: bool = False,
+    columns: Columns | None = None,
+    group: str | None = None,
+    softmax: bool = False,
+    drop_invalid: bool = False,
+    name: str = "table",
+    role: Role | None = None,
+    watch: Watch = unwatched,
+) -> "SparkRows":
+    """A data frame as ``Rows``: the arguments of ``read_rows``. ``scores`` may be vectors of Spark ML."""
+    plain = _without_vectors(frame, scores, columns)
+    layout = find_layout(SparkSource(plain), Asked(label, scores, classes, by_position, columns, group))
+    return SparkRows(
+        name=name,
+        role=role or ("target" if label is None else "source"),
+        classes=layout.classes,
+        labels="none" if label is None else "all",
+        softmax=softmax,
+        drop_invalid=drop_invalid,
+        grid=True,
+        columns=layout.remembered,
+        described="the data frame",
+        watch=watch,
+        frame=plain,
+        layout=layout,
+    )
+
+
+@dataclass(eq=False, kw_only=True, repr=False)
+class SparkRows(Rows):
+    """A data frame of Spark and its layout."""
+
+    frame: DataFrame
+    layout: Layout
+    files: Sequence[Path] = ()
+    place: str = ""
+    again: Again = "never"
+    found: Grouped | None = None
+
+    @property
+    def grouped(self) -> Grouped | None:
+        return self.found
+
+    def batches(self, keep: Sequence[str] = ()) -> Iterator[Batch]:
+        raise InputError(
+            f"{self.described}: rows on a Spark cluster are counted there and never read here, which this needs. "
+            "Save them as Parquet, and read the files."
+        )
+
+    def unlabelled(self) -> "SparkRows":
+        layout = self.layout.without_label()
+        return replace(self, labels="none", layout=layout, columns=layout.remembered)
+
+    def require_plausible(self, class_counts: IntArray) -> None:
+        require_score_columns(class_counts, self.layout, SparkSource(self.frame))
+
+    def count(self, options: CountOptions, progress: Progress | None) -> Tally:
+        if not options.grid:
+            raise InputError("Spark counts on the grid: grid=False does not work with it. Leave it out.")
+        with _in_words(self.place):
+            rows, left_out = _select(self.frame, self.layout.needed), Faults()
+            if self.layout.group is not None:
+                rows, self.found, left_out = self._one_per_group(rows)
+            parts = rows.mapInArrow(_counting(self.layout, options), PACKED)
+            # Added on the cluster first: the driver never holds a tally for every partition.
+            total = _sum(_collected(parts.repartition(_N_REDUCERS), _adding))
+        if total.error:
+            raise InputError(total.error)
+        n_usable = total.n_rows - total.faults.n_rows
+        total.faults.raise_if_any(self.classes, drop_invalid=self.drop_invalid, n_usable=n_usable)
+        if total.tally is None or not n_usable:
+            raise InputError("the data frame has no usable row. At least one example is needed.")
+        in_all = total.n_rows if self.found is None else self.found.rows + left_out.n_rows
+        left_out.add(total.faults)
+        self.last.files = {"": FileRows(in_all, n_usable, left_out)}
+        is_source = self.labels == "all"
+        return replace(
+            total.tally,
+            source_grouped=self.found if is_source else None,
+            target_grouped=None if is_source else self.found,
+        )
+
+    def _one_per_group(self, rows: DataFrame) -> tuple[DataFrame, Grouped, Faults]:
+        """One random row of each group, the same as on one machine, and what is wrong with rows left out.
+
+        It is ``pacshift.tally.groups.choose_rows`` in the words of Spark.
+        """
+        digest, faults = np.zeros(3, np.uint64), Faults()
+        for part in _collected(rows, _looking(self.layout, self.softmax)):
+            digest += part.digest
+            faults.add(part.faults)
+        faults.raise_if_any(self.classes, drop_invalid=self.drop_invalid)
+        group, row = KEYS
+        fields = [*rows.schema.fields, *(StructField(name, LongType()) for name in KEYS)]
+        keyed = rows.mapInArrow(_adding_keys(self.layout, digest, self.softmax), StructType(fields))
+        own = Window.partitionBy(group)
+        size, place = f.count(f.lit(1)).over(own), f.row_number().over(own.orderBy(row)) - 1
+        coin = f.shiftrightunsigned(group, 11) * f.lit(2.0**-53)
+        chosen = f.least(f.floor(f.col("_size") * coin), f.col("_size") - 1)
+        found = keyed.withColumn("_size", size).withColumn("_place", place).where(f.col("_place") == chosen)
+        return found.select(*rows.columns), Grouped(int(digest[0])), faults
+
+    def inputs(self, found: Pass, digests: Mapping[str, str]) -> tuple[Input, ...]:
+        """The paths, without SHA-256: only the cluster may be able to read them."""
+        assert self.columns is not None
+        (one,) = found.files.values()
+        known = table_input(self.columns, None, one.n_given, one.n_rows, one.faults, None)
+        if not self.files:
+            return (known,) if one.faults.n_rows else ()
+        named = [table_input(self.columns, path, None, None, None, None) for path in self.files]
+        if len(named) == 1:
+            return (replace(known, name=named[0].name),)
+        if one.faults.n_rows:  # from which of the paths, only the cluster knows
+            named.append(replace(known, name=f"all {len(named)} paths together", rows=None))
+        return tuple(named)
+
+
+def predict_sets(
+    frame: DataFrame,
+    certificate: "Certificate",
+    *,
+    scores: str | None = None,
+    by_position: bool = False,
+    keep: Sequence[str] | None = None,
+    drop_invalid: bool = False,
+    keep_invalid: bool = False,
+) -> DataFrame:
+    """Prediction sets of a data frame; lazy, as Spark is, but for a first look that finds rows it cannot use.
+
+    Parameters
+    ----------
+    frame : pyspark.sql.DataFrame
+        One row per example.
+    certificate : Certificate
+        Makes the sets.
+    scores : str, optional
+        The score columns. Default: those that the certificate was made from.
+    by_position : bool, default False
+        Match columns to classes in their order, if their names do not tell.
+    keep : sequence of str, optional
+        Columns to copy. Default: all columns that are not scores.
+    drop_invalid : bool, default False
+        Leave out rows that cannot be used. Otherwise all rows are looked at now, in a job of its own, so that such
+        rows are reported before the work and not by a failure in the midst of it.
+    keep_invalid : bool, default False
+        Keep rows that cannot be used: their ``set`` and ``set_size`` are null.
+
+    Returns
+    -------
+    pyspark.sql.DataFrame
+        The columns to ``keep``, then ``set`` (a list of class names) and ``set_size``.
+
+    Raises
+    ------
+    InputError
+        If columns are missing or rows cannot be used.
+
+    Examples
+    --------
+    >>> predict_sets(frame, certificate, keep=["id"]).write.parquet("sets")  # doctest: +SKIP
+    """
+    refuse_both(drop_invalid, keep_invalid)
+    plain = _without_vectors(frame, scores, certificate.columns)
+    asked = Asked(None, scores, certificate.classes, by_position, certificate.columns)
+    layout = find_layout(SparkSource(plain), asked)
+    others = [name for name in frame.columns if name not in layout.columns]
+    kept = others if keep is None else list(dict.fromkeys(keep))
+    require_columns(kept, frame.columns, taken=(SET, SET_SIZE))
+    if not (drop_invalid or keep_invalid):
+        # Raised here where workers would: Spark would wrap their words into a page of Java.
+        total = Faults()
+        for part in _collected(_select(plain, layout.columns), _looking(layout, certificate.softmax)):
+            total.add(part.faults)
+        total.raise_if_any(layout.classes, drop_invalid=False)
+    fields = [plain.schema[name] for name in kept]
+    fields.append(StructField(SET, ArrayType(StringType())))
+    fields.append(StructField(SET_SIZE, IntegerType()))
+    needed = list(dict.fromkeys([*layout.columns, *kept]))  # a score column may be kept, but is needed once
+
+    def make_sets(batches: Iterator[Any]) -> Iterator[Any]:
+        named = (data.rename_columns(needed) for data in batches)
+        for batch in _batches(named, layout, certificate.softmax):
+            made = sets_batch(certificate, kept, batch, keep_invalid=keep_invalid)
+            if made is not None:
+                yield made
+
+    return _select(plain, needed).mapInArrow(make_sets, StructType(fields))
+
+
+class SparkSource(Source):
+    """As much of a table source as finding the layout needs."""
+
+    def __init__(self, frame: DataFrame) -> None:
+        self._frame = frame
+        self.schema = to_arrow_schema(frame.schema)
+
+    def _read(self, fields: list[Any], rows: int) -> Iterator[tuple[str, Any]]:
+        """A few rows."""
+        frame = _select(self._frame, [field.name for field in fields])
+        some = frame.dropna(subset=frame.columns[:1]).limit(SAMPLE_ROWS).collect()
+        columns = [pa.array([row[place] for row in some], field.type) for place, field in enumerate(fields)]
+        yield "the data frame", pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields))
+
+    def label_values(self, column: str) -> list[Any]:
+        labels = _select(self._frame, [column]).distinct().limit(MAX_LABEL_VALUES + 1)
+        return [row[0] for row in labels.collect()]
+
+
+def _select(frame: DataFrame, names: Sequence[str]) -> DataFrame:
+    """Columns by number: Spark takes p_a and p_A for one name, and a dot for a field of a struct."""
+    numbered = frame.toDF(*(f"c{place}" for place in range(len(frame.columns))))
+    return numbered.select(*(f"c{frame.columns.index(name)}" for name in names))
+
+
+def _without_vectors(frame: DataFrame, scores: str | None, columns: Columns | None) -> DataFrame:
+    """The frame with lists in place of the vectors of Spark ML, if these are the scores."""
+    name = scores or (columns.scores[0] if columns is not None and len(columns.scores) == 1 else None)
+    if name is not None and name in frame.columns and frame.schema[name].dataType.simpleString() == "vector":
+        from pyspark.ml.functions import vector_to_array  # loads a large part of Spark
+
+        return frame.withColumn(name, vector_to_array(f.col("`" + name.replace("`", "``") + "`")))
+    return frame
+
+
+@contextmanager
+def _in_words(place: str) -> Iterator[None]:
+    """What fails on a cluster that was opened here, in a line. Who brings a frame wants to see all of it."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Spark's own about pandas
+            yield
+    except PacshiftError:
+        raise
+    except Exception as error:
+        if not place:
+            raise
+        text = str(error)  # Java's errors are pages long: one line says it
+        named = re.search(r"^\S*(?:Error|Exception): (.+)$", text, re.MULTILINE)
+        said = named.group(0) if named else (text.strip().splitlines() or ["no reason given"])[0].rstrip(".")
+        raise InputError(f"Spark at {place} failed: {said}. Is Java there, and does this master answer?") from None
+
+
+# What workers do with their Arrow batches, and what they send
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """What a partition sends: its counts, or the message of the error that stopped it; with groups, a digest."""
+
+    n_rows: int
+    faults: Faults
+    tally: Tally | None = None
+    error: str = ""
+    digest: KeyArray = field(default_factory=lambda: np.zeros(3, np.uint64))
+
+
+def _counting(layout: Layout, options: CountOptions) -> Job:
+    """A job that counts a partition."""
+
+    def count(batches: Iterator[Any]) -> Iterator[Any]:
+        counter = Counter(len(layout.classes), options, labelled=layout.label is not None)
+        n_rows, faults = 0, Faults()
+        try:
+            for batch in _batches(batches, layout, options.softmax):
+                batch.count(counter)
+                faults.add(batch.faults)
+                n_rows += batch.n_rows
+            yield _packed(Part(n_rows, faults, Tally.from_counter(counter, layout.classes)))
+        except PacshiftError as error:  # Spark would wrap it into a page of Java
+            yield _packed(Part(n_rows, faults, error=str(error)))
+
+    return count
+
+
+def _looking(layout: Layout, softmax: bool) -> Job:
+    """A job that looks for rows that cannot be used and, with groups, makes a digest of the others."""
+
+    def look(batches: Iterator[Any]) -> Iterator[Any]:
+        part = Part(0, Faults())
+        for batch in _batches(batches, layout, softmax):
+            if layout.group is None:
+                _ = batch.given
+            else:
+                np.add(part.digest, keys_of(batch, _role(layout)).digests[0], out=part.digest)
+            part.faults.add(batch.faults)
+        yield _packed(part)
+
+    return look
+
+
+def _adding_keys(layout: Layout, digest: KeyArray, softmax: bool) -> Job:
+    """A job that gives the usable rows with the coin of their group and their own number, as signed integers."""
+
+    def add_keys(batches: Iterator[Any]) -> Iterator[Any]:
+        for batch in _batches(batches, layout, softmax):
+            keys = keys_of(batch, _role(layout))
+            coins = keys.coins({0: digest}, _role(layout))
+            rows, in_order = batch.data.filter(pa.array(keys.kept)), keys.rows ^ np.uint64(1 << 63)
+            columns = [*rows.columns, pa.array(coins.view(np.int64)), pa.array(in_order.view(np.int64))]
+            yield pa.RecordBatch.from_arrays(columns, names=[*rows.schema.names, *KEYS])
+
+    return add_keys
+
+
+def _adding(batches: Iterator[Any]) -> Iterator[Any]:
+    """A job that adds the counts of several partitions."""
+    parts = [_unpacked(value.as_py()) for data in batches for value in data.column(0)]
+    if parts:
+        yield _packed(_sum(parts))
+
+
+def _sum(parts: Sequence[Part]) -> Part:
+    """The sum, or the first part that an error stopped."""
+    n_rows, faults = 0, Faults()
+    for part in parts:
+        if part.error:
+            return part
+        n_rows += part.n_rows
+        faults.add(part.faults)
+    tallies = [part.tally for part in parts if part.tally is not None]
+    return Part(n_rows, faults, Tally.sum(tallies) if tallies else None)
+
+
+def _batches(batches: Iterator[Any], layout: Layout, softmax: bool) -> Iterator[ArrowBatch]:
+    context = TaskContext.get()
+    place = f"partition {0 if context is None else context.partitionId()}"
+    first_row = 0
+    for data in batches:
+        records = Records(data, place, first_row)
+        yield ArrowBatch(records, layout, "none" if layout.label is None else "all", is_logits=softmax)
+        first_row += data.num_rows
+
+
+def _role(layout: Layout) -> Role:
+    return "target" if layout.label is None else "source"
+
+
+def _packed(part: Part) -> Any:
+    # Pickled as Spark itself does with everything that goes between its own processes.
+    return pa.record_batch({"packed": pa.array([zlib.compress(pickle.dumps(part), 1)], pa.binary())})
+
+
+def _unpacked(value: bytes) -> Part:
+    part: Part = pickle.loads(zlib.decompress(bytes(value)))
+    return part
+
+
+def _collected(frame: DataFrame, job: Job) -> list[Part]:
+    """What a job has sent from every partition."""
+    return [_unpacked(row[0]) for row in frame.mapInArrow(job, PACKED).collect()]
