@@ -89,14 +89,6 @@ def test_transforms_and_softmax_see_scores_of_single_precision(score: str, softm
     assert np.array_equal(made[0].sets(fresh), made[0].sets(fresh.astype(np.float32)))
 
 
-def test_softmax_of_plain_scores_is_the_same_in_either_type() -> None:
-    source, labels = votes(3000, 0.4, 20, 1)
-    logits = np.log(source + 0.01)
-    for width in WIDTHS:
-        made = calibrate(logits.astype(width), labels, None, method="PS-LW", softmax=True)
-        assert np.array_equal(made.sets(logits), made.sets(logits.astype(np.float32)))
-
-
 def test_what_ties_in_single_precision_has_one_predicted_label() -> None:
     third = 0.1 + 0.2
     rows = np.array([[0.3, third, 1 - 0.3 - third]] * 9)

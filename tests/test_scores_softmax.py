@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -70,13 +71,6 @@ def test_all_is_as_if_probabilities_had_been_passed(certificate: Certificate) ->
     assert "softmax score" in certificate.explain()
 
 
-def test_a_file_remembers_it(certificate: Certificate, tmp_path: Path) -> None:
-    certificate.save(tmp_path / "c.json")
-    loaded = Certificate.load(tmp_path / "c.json")
-    assert loaded.softmax
-    assert np.array_equal(loaded.sets(TARGET), certificate.sets(TARGET))
-
-
 def test_a_second_softmax_is_refused(certificate: Certificate) -> None:
     with pytest.raises(InputError, match="scores: softmax=True is for logits"):
         certificate.sets(softmax(TARGET))
@@ -105,14 +99,6 @@ def test_a_frame_with_a_foreign_column_is_refused_before_the_softmax() -> None:
     frame = pd.DataFrame(SOURCE).assign(id=np.arange(len(SOURCE)) + 1000.0)
     with pytest.raises(InputError, match="'id' does not look like scores"):
         calibrate(frame, LABELS, None, method="PS", softmax=True)
-
-
-def test_tables_and_sql(certificate: Certificate, tmp_path: Path) -> None:
-    table = tmp_path / "t.parquet"
-    pd.DataFrame(TARGET, columns=["p_0", "p_1", "p_2"]).to_parquet(table)
-    write_sets(certificate, table, tmp_path / "sets.parquet")
-    found = pd.read_parquet(tmp_path / "sets.parquet")
-    assert found["set"].map(len).tolist() == certificate.sets(TARGET).sum(axis=1).tolist()
 
 
 def test_a_table_is_counted_as_rows_in_memory_bit_for_bit(tmp_path: Path) -> None:
@@ -204,7 +190,18 @@ def test_other_scores_get_no_such_note(scores: FloatArray, caplog: pytest.LogCap
     assert not any(record.levelname == "WARNING" for record in caplog.records)
 
 
-def test_prevalence_and_the_monitor_take_logits() -> None:
+def test_prevalence_compare_plan_and_the_monitor_take_logits() -> None:
+    methods = ["PS-LW", "APS"]
+    compared = compare(SOURCE, LABELS, TARGET, methods=methods, softmax=True, rng=0)
+    assert compared.rows == compare(softmax(SOURCE), LABELS, softmax(TARGET), methods=methods, rng=0).rows
+    assert all(made is not None and made.softmax for made in compared.certificates)
+    sizes: dict[str, Any] = {"target_mix": [0.2, 0.3, 0.5], "n_source": 2000, "n_target": 2000, "rng": 0}
+    pilots = (
+        Tally.from_scores(SOURCE, LABELS, softmax=True) + Tally.from_target(TARGET, softmax=True),
+        Tally.from_scores(softmax(SOURCE), LABELS) + Tally.from_target(softmax(TARGET)),
+    )
+    first, second = (plan(pilot, method="PS-LW", **sizes).size for pilot in pilots)
+    assert first == second
     found = prevalence(SOURCE, LABELS, TARGET, softmax=True)
     plain = prevalence(softmax(SOURCE), LABELS, softmax(TARGET))
     assert np.array_equal(found.mix.lower, plain.mix.lower)
@@ -216,17 +213,3 @@ def test_prevalence_and_the_monitor_take_logits() -> None:
         watch.update(Tally.from_target(softmax(TARGET)))
     with pytest.raises(InputError, match="takes scores as they are, but the source was counted as the softmax"):
         watch.adopt(replace(report.fresh, softmax=False))
-
-
-def test_a_plan_takes_a_tally_of_logits() -> None:
-    pilot = Tally.from_scores(SOURCE, LABELS, softmax=True) + Tally.from_target(TARGET, softmax=True)
-    asked = {"target_mix": [0.2, 0.3, 0.5], "n_source": 2000, "n_target": 2000, "method": "PS-LW", "rng": 0}
-    same = Tally.from_scores(softmax(SOURCE), LABELS) + Tally.from_target(softmax(TARGET))
-    assert plan(pilot, **asked).size == plan(same, **asked).size  # type: ignore[arg-type]
-
-
-def test_compare_takes_logits() -> None:
-    found = compare(SOURCE, LABELS, TARGET, methods=["PS-LW", "APS"], softmax=True, rng=0)
-    plain = compare(softmax(SOURCE), LABELS, softmax(TARGET), methods=["PS-LW", "APS"], rng=0)
-    assert found.rows == plain.rows
-    assert all(made is not None and made.softmax for made in found.certificates)
