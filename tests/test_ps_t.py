@@ -22,13 +22,14 @@ from pacshift.paths.labelled import (
     EQUAL_STEPS,
     LEVEL_ENDS,
     LEVEL_STEPS,
+    Forecast,
     LabelledTarget,
     RowsToPlan,
-    aims,
     choose_pilot,
     equal_miss_thresholds,
     families,
     planning_rows,
+    tuned_path,
 )
 from pacshift.paths.path import ThresholdPath, fit_isotonic, last_passing
 from pacshift.paths.posterior import Posterior, fit_posterior, log_evidence, moved
@@ -196,8 +197,8 @@ def test_the_last_step_that_passes_is_found() -> None:
     cut = binomial_cut(labelled.test.n_source, epsilon=0.1, delta=0.1)
     assert labelled.cut(epsilon=0.1, delta=0.1) == cut
     (family,) = families(labelled, source, epsilon=0.1)
-    assert family.is_tuned
-    thresholds = family.largest(labelled.test, cut)
+    assert labelled.is_tuned
+    thresholds = family(labelled.test, cut)
     assert labelled.test.misses(thresholds).sum() == cut  # continuous scores: nothing is given away
     steps = ThresholdPath(fit_isotonic(SOURCE, SOURCE), np.full(3, np.inf), LEVEL_ENDS, 50, False)
     for last in (-1, 0, 17, 49):
@@ -222,7 +223,7 @@ def test_rows_of_the_test_have_no_part_in_planning() -> None:
         found = count(*rows, METHODS["PS-T"](), request, PROBABILITY).labelled
         assert found is not None
         assert found.planning is not None
-        planned.append(found.planning.target)
+        planned.append(found.planning.rows.target)
         assert len(found.planning.pilot) + found.test.n_source == found.counted.n_source == 200
         assert found.looks == (found.test.n_source,)
         tested = found.counted.values.tolist()
@@ -400,12 +401,13 @@ def test_lemma_2_rows_that_nobody_can_label_count_as_missed() -> None:
 
 def test_the_aim_caps_every_class() -> None:
     source = Tally.from_scores(SOURCE, SOURCE_LABELS, classes=range(3))
-    caps = aims(source, 0.2)
+    caps = tuned_path(Forecast(SOURCE, SOURCE), source, epsilon=0.1).caps  # twice epsilon
     missed = source.misses(caps) / source.class_counts
     assert (missed <= 0.2).all()
     assert (missed > 0.19).all()
     few = Tally.from_scores([[0.9, 0.1], [0.2, 0.8]] * 2, [0, 1] * 2)
-    assert np.isposinf(aims(few, 0.2)).all()  # two rows cannot say what a fifth is
+    caps = tuned_path(Forecast(SOURCE[:, :2], SOURCE[:, :2]), few, epsilon=0.1).caps
+    assert np.isposinf(caps).all()  # two rows cannot say what a fifth is
 
 
 def test_counts_alone_are_enough() -> None:

@@ -102,7 +102,7 @@ FOLDERS: dict[Callable[[Path], Path], str] = {
     truncated_second: "cannot read .*b.parquet: ",
     damaged_page: "cannot read .*a.parquet: ",
     mixed_kinds: "cannot mix feather and parquet files",
-    other_archive: "b.npz: array 'probs' is .*, but .* in",
+    other_archive: "b.npz: column 'probs' is .*, but .* in",
 }
 HEAD, ROW = b"p_0,p_1,label\n", b"0.5,0.5,1\n"
 LATIN = "0.5,0.5,é\n".encode("latin-1")

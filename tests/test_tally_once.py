@@ -168,9 +168,8 @@ def test_sums_do_not_depend_on_order_or_grouping(counts: list[int], cut: int, ra
 
 
 def test_a_certificate_says_how_many_more_there_are() -> None:
-    many = Tally.sum(
-        [Tally.from_scores(SCORES, LABELS), *(named(f"{number}") for number in range(MAX_INPUTS + 9))]
-    )
+    files = [named(f"{number}") for number in range(MAX_INPUTS + 9)]
+    many = Tally.sum([Tally.from_scores(SCORES, LABELS), *files])
     assert many.n_more_inputs == 9
     assert len(all_inputs(many)) == MAX_INPUTS
     made = calibrate(many, epsilon=0.4, delta=0.3, method="PS").provenance
@@ -180,16 +179,7 @@ def test_a_certificate_says_how_many_more_there_are() -> None:
 
 def test_the_command_lists_them_or_not(tmp_path: Path) -> None:
     data = make_tables(tmp_path)
-    for out, more in (
-        ("a.tally", ()),
-        (
-            "b.tally",
-            (
-                "--leave-out",
-                "inputs",
-            ),
-        ),
-    ):
+    for out, more in (("a.tally", ()), ("b.tally", ("--leave-out", "inputs"))):
         assert run("tally", data.source, "--label", "label", "-o", tmp_path / out, *more).exit_code == 0
     (one,) = Tally.load(tmp_path / "a.tally").inputs
     assert (one.name, one.sha256) == (data.source.name, hashlib.sha256(data.source.read_bytes()).hexdigest())

@@ -122,7 +122,7 @@ def certify(
     certificate = _certificate(data, method, request, found, assumption, inputs.result())
     if certificate.trivial:
         causes = " ".join(certificate.reasons) or "no threshold passes."
-        warnings.warn(f"every set contains all labels: {causes}", UninformativeWarning, stacklevel=4)
+        warnings.warn(f"every set contains all labels: {causes}", UninformativeWarning, stacklevel=3)
     tell(progress, 100)
     return certificate
 

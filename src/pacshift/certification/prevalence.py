@@ -96,14 +96,14 @@ def prevalence(
     refused = refusal_of(assumption, request)
     if refused is not None:
         raise AssumptionError(str(refused), ways_on(), assumption=assumption)
-    found = mix_intervals(tally, delta=request.delta, known=request.known)
+    region, mix, weights = mix_intervals(tally, delta=request.delta, known=request.known)
     return Prevalence(
         classes=tally.classes,
-        mix=found.mix,
-        weights=found.weights,
-        accuracy=float(found.accuracy.lower),
-        accuracy_at_most=float(found.accuracy.upper),
-        recall=found.recall,
+        mix=mix,
+        weights=weights,
+        accuracy=region.accuracy,
+        accuracy_at_most=region.accuracy_at_most,
+        recall=region.recall,
         delta=request.delta,
         class_counts=tally.class_counts,
         predicted_counts=tally.target,

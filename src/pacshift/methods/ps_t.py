@@ -52,11 +52,11 @@ class PST(Method):
         tried = families(labelled, tally, epsilon=task.epsilon)
         delta = task.delta / len(tried)
         cut = labelled.cut(epsilon=task.epsilon, delta=delta)
-        found = [family.largest(labelled.test, cut) for family in tried]
+        found = [family(labelled.test, cut) for family in tried]
         chosen = smallest(tally, found, task.count_labels)
         family, thresholds = tried[chosen], found[chosen]
         reasons = self._reasons(labelled, thresholds, epsilon=task.epsilon, delta=delta)
-        aim = AIM * task.epsilon if family.is_tuned else None
+        aim = AIM * task.epsilon if labelled.is_tuned else None
         seen = misses_seen(labelled, thresholds, tally.classes, aim=aim)
         later = next_look(labelled, family, thresholds, tally, replace(task, delta=delta))
         return Solution(thresholds, reasons=reasons, notes=(*seen, *later))
@@ -105,7 +105,7 @@ def next_look(
         return ()
     cuts = look_cuts(labelled.looks, epsilon=task.epsilon, delta=task.delta)
     now, then = labelled.looks[labelled.look : labelled.look + 2]
-    expected = family.largest(labelled.test, round(cuts[labelled.look + 1] / then * now) - labelled.n_unknown)
+    expected = family(labelled.test, round(cuts[labelled.look + 1] / then * now) - labelled.n_unknown)
     (later,) = mean_sizes(tally, [expected], task.count_labels) or sizes
     more = then - now
     return (
