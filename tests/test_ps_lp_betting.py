@@ -267,17 +267,12 @@ LEVEL = MANY_ROWS.region + MANY_ROWS.miss_rates + MANY_ROWS.wealth
 """Share of delta that one family of thresholds may use up, its region included."""
 
 
-@pytest.mark.montecarlo
-@pytest.mark.parametrize(("epsilon", "delta", "repeats"), [(0.1, 0.2, 200), (0.05, 5e-4, 100)])
+DRAWS = [pytest.param(*case, marks=pytest.mark.montecarlo) for case in ((0.1, 0.2, 200), (0.05, 5e-4, 100))]
+DRAWS += [pytest.param(*case, 4000, marks=pytest.mark.long) for case in ((0.1, 0.2), (0.3, 0.02), (0.05, 5e-4))]
+
+
+@pytest.mark.parametrize(("epsilon", "delta", "repeats"), DRAWS)
 @pytest.mark.parametrize("world", range(len(WORLDS)))
 def test_errors_of_epsilon_rarely_pass(world: int, epsilon: float, delta: float, repeats: int) -> None:
     passed = passes_at_epsilon(world, epsilon, delta, repeats)
     assert binomtest(passed, repeats, LEVEL * delta, alternative="greater").pvalue > 1e-3
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 0.2), (0.3, 0.02), (0.05, 5e-4)])
-@pytest.mark.parametrize("world", range(len(WORLDS)))
-def test_errors_of_epsilon_rarely_pass_in_many_draws(world: int, epsilon: float, delta: float) -> None:
-    passed = passes_at_epsilon(world, epsilon, delta, 4000)
-    assert binomtest(passed, 4000, LEVEL * delta, alternative="greater").pvalue > 1e-3

@@ -37,7 +37,7 @@ def test_several_arrays_are_one_table(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="can hold the labels of one array of scores, got 2"):
         tally_table([first, second], label=labels)
     narrow = save(tmp_path / "c.npy", SCORES[:, :2])
-    with pytest.raises(InputError, match=r"c\.npy: array 'probs' is .*\[2\], but .*\[3\] in .*a\.npy"):
+    with pytest.raises(InputError, match=r"c\.npy: column 'probs' is .*\[2\], but .*\[3\] in .*a\.npy"):
         tally_table([first, narrow], label=None)
 
 

@@ -153,15 +153,3 @@ def test_declared_sizes_are_not_believed(file: Path) -> None:
         archive.writestr("huge.npy", array)
     with pytest.raises(InputError, match="is not a pacshift tally"):
         Tally.load(file)
-
-
-def test_saving_needs_a_folder(tmp_path: Path) -> None:
-    tally = Tally.from_scores(np.eye(2), [0, 1])
-    with pytest.raises(InputError, match="cannot write"):
-        tally.save(tmp_path / "no" / "a.tally")
-
-
-def test_scores_of_any_size_survive_a_file(tmp_path: Path) -> None:
-    tally = Tally.from_scores(np.array([[1e149, -1e149], [2e149, 3e149]]), [0, 1], soft=False)
-    tally.save(tmp_path / "huge.tally")
-    assert Tally.load(tmp_path / "huge.tally") == tally

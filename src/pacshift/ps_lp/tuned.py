@@ -364,8 +364,7 @@ def fit_curves(held: FloatArray, target: IntArray, mix: FloatArray, *, epsilon: 
     low, high = (np.clip(x[at], -18.0, 8.0) for at in place)
     knots = np.stack([low, np.maximum(high, low + 1)], axis=1)
     design = np.stack(
-        np.broadcast_arrays(1.0, x, np.minimum(x - knots[:, :1], 0.0), np.maximum(x - knots[:, 1:], 0.0)),
-        axis=-1,
+        np.broadcast_arrays(1.0, x, np.minimum(x - knots[:, :1], 0.0), np.maximum(x - knots[:, 1:], 0.0)), axis=-1
     )
     scale = total / mix / target[0].sum()
     scaled, guess = target * scale[:, None], np.array([0.0, 1.0, 0.0, 0.0])

@@ -215,17 +215,15 @@ def read_rows(
     """
     if like is not None:
         classes, columns, softmax = classes or like.classes, columns or like.columns, softmax or like.softmax
-    if hasattr(paths, "mapInArrow"):  # a data frame of Spark
-        from pacshift.rows.spark import spark_rows
-
-        if within is not None or (some_labels and label is not None):
-            raise InputError("rows on a Spark cluster are only counted: labels of a target are not read there.")
-        asked: dict[str, Any] = {"label": label, "scores": scores, "classes": classes, "by_position": by_position}
-        asked |= {"columns": columns, "group": group, "softmax": softmax, "drop_invalid": drop_invalid}
-        frame: Any = paths
-        return spark_rows(frame, **asked, name=name, role=role, watch=watch)
+    kind_of_rows: type[ArrowRows] = ArrowRows
     try:
-        source = open_source(paths, label=label, scores=scores, columns=columns)
+        source: Source
+        if hasattr(paths, "mapInArrow"):  # a data frame of Spark
+            from pacshift.rows.spark import SparkRows, SparkSource
+
+            kind_of_rows, source = SparkRows, SparkSource(paths, scores, columns)
+        else:
+            source = open_source(paths, label=label, scores=scores, columns=columns)
         layout = find_layout(source, Asked(label, scores, classes, by_position, columns, group))
     except ColumnsError as error:
         if name == "table":
@@ -236,7 +234,7 @@ def read_rows(
         raise ColumnsError(f"{name}: {said}") from None
     kind: Labels = "none" if layout.label is None else "some" if some_labels else "all"
     files = ", ".join(map(str, source.files[:3])) + (", ..." if len(source.files) > 3 else "")
-    rows = ArrowRows(
+    rows = kind_of_rows(
         name=name,
         role=role or ("target" if kind != "all" else "source"),
         classes=layout.classes,
@@ -250,7 +248,9 @@ def read_rows(
         layout=layout,
         kept=Kept(keep),
     )
-    return rows if group is None else OnePerGroup.of(rows, within=within, labels_per=labels_per)
+    if group is None or rows.again == "never":  # a cluster chooses by itself
+        return rows
+    return OnePerGroup.of(rows, within=within, labels_per=labels_per)
 
 
 @dataclass(eq=False)
