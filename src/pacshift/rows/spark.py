@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from pacshift.arrays import IntArray, KeyArray, Label
+from pacshift.arrays import IntArray, KeyArray
 from pacshift.errors import InputError, MissingExtraError, PacshiftError
 from pacshift.files.writing import PathLike
 from pacshift.progress import Progress
@@ -125,30 +125,18 @@ def cluster_rows(paths: Sequence[Path], *, master: str = "local[*]", **asked: An
 
 
 def spark_rows(
-    frame: DataFrame,
-    *,
-    label: str | None = None,
-    scores: str | None = None,
-    classes: Sequence[Label] | None = None,
-    by_position: bool = False,
-    columns: Columns | None = None,
-    group: str | None = None,
-    softmax: bool = False,
-    drop_invalid: bool = False,
-    name: str = "table",
-    role: Role | None = None,
-    watch: Watch = unwatched,
+    frame: Any, asked: Asked, *, name: str = "table", role: Role | None = None, watch: Watch = unwatched
 ) -> "SparkRows":
-    """A data frame as ``Rows``: the arguments of ``read_rows``. ``scores`` may be vectors of Spark ML."""
-    plain = _without_vectors(frame, scores, columns)
-    layout = find_layout(SparkSource(plain), Asked(label, scores, classes, by_position, columns, group))
+    """A data frame as ``Rows``, as ``read_rows`` gives it. Scores may be vectors of Spark ML."""
+    plain, label = _without_vectors(frame, asked.scores, asked.columns), asked.label
+    layout = find_layout(SparkSource(plain), asked)
     return SparkRows(
         name=name,
         role=role or ("target" if label is None else "source"),
         classes=layout.classes,
         labels="none" if label is None else "all",
-        softmax=softmax,
-        drop_invalid=drop_invalid,
+        softmax=asked.softmax,
+        drop_invalid=asked.drop_invalid,
         grid=True,
         columns=layout.remembered,
         described="the data frame",
