@@ -219,6 +219,7 @@ def test_every_unusable_row_is_counted_and_the_first_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("pacshift.rows.arrow.source.BATCH_VALUES", 6)
+    monkeypatch.setattr("pacshift.tally.counter.PIECE_VALUES", 3)  # what stands before a bad row is counted
     scores = [list(row) for row in SCORES]
     parquet(tmp_path / "a.parquet", table())
     scores[1][2], scores[2][0], scores[3][1] = np.nan, None, np.inf

@@ -209,14 +209,15 @@ def read_rows(
     if like is not None:
         classes, columns = asked.classes or like.classes, asked.columns or like.columns
         asked = replace(asked, classes=classes, columns=columns, softmax=asked.softmax or like.softmax)
-    if hasattr(paths, "mapInArrow"):  # a data frame of Spark
-        from pacshift.rows.spark import spark_rows
-
-        if within is not None or (some_labels and asked.label is not None):
-            raise InputError("rows on a Spark cluster are only counted: labels of a target are not read there.")
-        return spark_rows(paths, asked, name=name, role=role, watch=watch)
+    kind_of_rows: type[ArrowRows] = ArrowRows
     try:
-        source = open_source(paths, label=asked.label, scores=asked.scores, columns=asked.columns)
+        source: Source
+        if hasattr(paths, "mapInArrow"):  # a data frame of Spark
+            from pacshift.rows.spark import SparkRows, SparkSource
+
+            kind_of_rows, source = SparkRows, SparkSource(paths, asked.scores, asked.columns)
+        else:
+            source = open_source(paths, label=asked.label, scores=asked.scores, columns=asked.columns)
         layout = find_layout(source, asked)
     except ColumnsError as error:
         if name == "table":
@@ -227,7 +228,7 @@ def read_rows(
         raise ColumnsError(f"{name}: {said}") from None
     kind: Labels = "none" if layout.label is None else "some" if some_labels else "all"
     files = ", ".join(map(str, source.files[:3])) + (", ..." if len(source.files) > 3 else "")
-    rows = ArrowRows(
+    rows = kind_of_rows(
         name=name,
         role=role or ("target" if kind != "all" else "source"),
         classes=layout.classes,
@@ -241,7 +242,9 @@ def read_rows(
         layout=layout,
         kept=Kept(keep),
     )
-    return rows if asked.group is None else OnePerGroup.of(rows, within=within, labels_per=labels_per)
+    if asked.group is None or rows.again == "never":  # a cluster chooses by itself
+        return rows
+    return OnePerGroup.of(rows, within=within, labels_per=labels_per)
 
 
 @dataclass(eq=False)
