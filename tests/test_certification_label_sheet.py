@@ -19,6 +19,7 @@ from damage import damage_bytes, outcome, require_message
 from pacshift import InputError, LabelSheet, PacshiftError, label_sheet
 from pacshift.certification.label_sheet import RowDraw, plan_sheet
 from pacshift.paths.looks import look_cuts
+from refused import fill_in
 
 SCORES = np.random.default_rng(0).dirichlet([1, 1, 1], 1000)
 NAMES = ("crow", "owl", "wren")
@@ -31,16 +32,6 @@ def make(**options: Any) -> LabelSheet:
 
 def texts(path: Path) -> list[list[str]]:
     return list(csv.reader(io.StringIO(path.read_text("utf-8-sig"))))
-
-
-def fill(path: Path, labels: list[str]) -> None:
-    """Type labels into the file, as a person does."""
-    lines = texts(path)
-    place = lines[1].index("label")
-    for line, label in zip(lines[2:], labels, strict=False):
-        line[place] = label
-    with path.open("w", newline="", encoding="utf-8") as opened:
-        csv.writer(opened).writerows(lines)
 
 
 @pytest.fixture
@@ -195,14 +186,14 @@ def test_what_is_saved_is_loaded(path: Path) -> None:
 def test_labels_are_counted_from_the_top(path: Path) -> None:
     sheet = LabelSheet.load(path)
     assert (sheet.n_filled, sheet.pilot_complete, sheet.last_complete_look) == (0, False, None)
-    fill(path, ["owl"] * 119)
+    fill_in(path, ["owl"] * 119)
     sheet = LabelSheet.load(path)
     assert (sheet.n_filled, sheet.pilot_complete, sheet.last_complete_look) == (119, True, None)
-    fill(path, ["crow", " wren ", "?"] * 40)
+    fill_in(path, ["crow", " wren ", "?"] * 40)
     sheet = LabelSheet.load(path)
     assert (sheet.n_filled, sheet.last_complete_look) == (120, 0)
     assert sheet.label_index(NAMES).tolist() == [0, 2, -1] * 40
-    fill(path, ["owl"] * 200)
+    fill_in(path, ["owl"] * 200)
     assert LabelSheet.load(path).last_complete_look == 1
 
 
@@ -250,7 +241,7 @@ REWRITTEN: dict[str, Callable[[list[list[str]]], str]] = {
 
 @pytest.mark.parametrize("rewritten", REWRITTEN.values(), ids=REWRITTEN)
 def test_what_spreadsheets_do_is_understood(rewritten: Callable[[Any], str], path: Path) -> None:
-    fill(path, ["owl"] * 130)
+    fill_in(path, ["owl"] * 130)
     whole = LabelSheet.load(path)
     path.write_bytes(rewritten(texts(path)).encode())
     found = LabelSheet.load(path)
@@ -260,7 +251,7 @@ def test_what_spreadsheets_do_is_understood(rewritten: Callable[[Any], str], pat
 
 
 def test_pandas_gives_the_sheet_back(path: Path) -> None:
-    fill(path, ["owl"] * 130)
+    fill_in(path, ["owl"] * 130)
     pd.read_csv(path, header=None, dtype=str).to_csv(path, header=False, index=False)
     assert LabelSheet.load(path).n_filled == 130
     pd.read_csv(path).to_csv(path)  # its own names for empty ones, and an index

@@ -314,7 +314,6 @@ def test_missing_labels_in_all_their_forms(given: Any, places: list[int], labels
         ([7] + [None] * 1999, {}, "1 label.s. have no score column"),
         ([0] * 2000, {"method": "PS-LW"}, "PS-LW: what it promises is for every label mix"),
         ([0] * 2000, {"method": "PS"}, "is not PAC on the target"),
-        ([0] * 2000, {"method": "WCP"}, "is not PAC on the target"),
     ],
 )
 def test_labels_of_no_use_are_refused(labels: Any, options: dict[str, Any], said: str, weak: Population) -> None:
@@ -552,8 +551,6 @@ def test_a_class_with_too_few_labels_is_said_to_lack_target_labels() -> None:
         ),
         ({"delta": 0.01}, r"was made for delta=0.05, but delta=0.01 was asked for"),
         ({"target_labels": [None] * 1500}, "target_labels and labelled are two ways to say the same"),
-        ({"method": "PS-LW"}, "target_labels cannot help method PS-LW"),
-        ({"method": "PS"}, "target_labels cannot help method PS"),
         ({"labelled": "nothing.csv"}, "nothing.csv"),
         (
             {"labelled": SHEET.with_labels(["0"] * 99 + ["cat"])},

@@ -296,6 +296,15 @@ def chance_of_wealth(given: Given, _: Any) -> float:
     return float(np.exp(nothing.log_wealth(given["start"]) - given["hurdle"]))
 
 
+def chance_of_looks(given: Given, cuts: tuple[int, ...]) -> float:
+    return looks.pass_chance(given["rows"], cuts, given["epsilon"])
+
+
+def level_of_lemma_2(given: Given) -> float:
+    """Of many-classes.md."""
+    return float((1 + given["level"]) * np.exp(-given["level"]))
+
+
 @pytest.fixture
 def ledger(monkeypatch: pytest.MonkeyPatch) -> Ledger:
     """Everything through which chance is spent, wrapped."""
@@ -306,26 +315,12 @@ def ledger(monkeypatch: pytest.MonkeyPatch) -> Ledger:
     made.spender(region, "exact_upper", events=size("count", "total"))
     made.spender(tails, "bernstein_upper", events=size("count", "total"))
     made.spender(inequalities, "chernoff_lower", level=log_level("exponent"), events=size("count", "total"))
-    made.spender(
-        prediction_powered,
-        "largest_ratio",
-        level=lambda given: (1 + given["level"]) * float(np.exp(-given["level"])),  # Lemma 2 of many-classes.md
-        events=lambda given: given["source"].size,
-    )
-    made.spender(
-        tails,
-        "deviation",  # again and again over smaller boxes: the same sums
-        level=lambda given: float(given["delta"].max()),
-        events=lambda given: len(given["delta"]),
-    )
+    made.spender(prediction_powered, "largest_ratio", level=level_of_lemma_2, events=size("source"))
+    # Again and again over smaller boxes: the same sums.
+    made.spender(tails, "deviation", level=lambda given: float(given["delta"].max()), events=size("delta"))
     # Tests.
     made.spender(bounds, "binomial_cut", key=None)
-    made.spender(
-        looks,
-        "look_cuts",
-        exact=lambda given, cuts: looks.pass_chance(given["rows"], cuts, given["epsilon"]),
-        key="test",
-    )
+    made.spender(looks, "look_cuts", exact=chance_of_looks, key="test")
     made.spender(ps, "pac_threshold", exact=chance_of_misses)
     made.spender(ps_w, "example_threshold")
     made.spender(ps_w, "worst_class_threshold")
@@ -366,7 +361,7 @@ def ledger(monkeypatch: pytest.MonkeyPatch) -> Ledger:
     made.promise(few_labels, "mix_within", events=at_every_look)
     made.promise(trust, "class_miss", events=all_ranks)
     made.promise(check, "check_assumption", lambda given: float(given["level"]))
-    made.promise(refusal, "check_label_shift", lambda given: 0.1 * given["request"].delta)
+    made.promise(certify, "check_label_shift", lambda given: 0.1 * given["request"].delta)
     made.promise(trust, "largest_clean_error")
     made.promise(trust, "sensitivity", lambda given: given["request"].delta, total=at_one_share)
     for owner in {next(kind for kind in each.__mro__ if "solve" in vars(kind)) for each in METHODS.values()}:
