@@ -369,9 +369,7 @@ def test_the_monitor_counts_one_row_per_group_and_period() -> None:
 
 
 def test_groups_of_a_target_that_is_not_there_are_refused() -> None:
-    with pytest.raises(
-        InputError, match="target_groups name the groups of target rows, but target_scores is None"
-    ):
+    with pytest.raises(InputError, match="target_groups are about target rows, but target_scores is None"):
         calibrate(SOURCE, LABELS, None, method="PS", target_groups=TARGET_IDS)
 
 

@@ -361,7 +361,7 @@ def ledger(monkeypatch: pytest.MonkeyPatch) -> Ledger:
     made.promise(few_labels, "mix_within", events=at_every_look)
     made.promise(trust, "class_miss", events=all_ranks)
     made.promise(check, "check_assumption", lambda given: float(given["level"]))
-    made.promise(refusal, "check_label_shift", lambda given: 0.1 * given["request"].delta)
+    made.promise(certify, "check_label_shift", lambda given: 0.1 * given["request"].delta)
     made.promise(trust, "largest_clean_error")
     made.promise(trust, "sensitivity", lambda given: given["request"].delta, total=at_one_share)
     for owner in {next(kind for kind in each.__mro__ if "solve" in vars(kind)) for each in METHODS.values()}:

@@ -23,7 +23,7 @@ import pyarrow.parquet
 from pacshift.errors import InputError
 from pacshift.files.reading import read_arrays, require_regular
 from pacshift.parallel import cores, map_ordered
-from pacshift.rows.arrow.source import Source, field_of, readable_file
+from pacshift.rows.arrow.source import Source, readable_file, require_fields
 from pacshift.rows.columns import Columns
 
 MAX_GROUP_BYTES = 1 << 25
@@ -63,13 +63,7 @@ class FileSource(Source):
     def _read(self, fields: list[Any], rows: int) -> Iterator[tuple[str, Any]]:
         """Every file must have the columns, which is checked before the first row."""
         for file in map(str, self.files):
-            for field in fields:
-                found = field_of(self._schema(file), field.name, file).type
-                if found != field.type and not self.has_text_labels:
-                    raise InputError(
-                        f"{file}: column {field.name!r} is {found}, but {field.type} in {self.files[0]}. "
-                        "Files of one table must agree: cast one of them."
-                    )
+            require_fields(self._schema(file), fields, file, None if self.has_text_labels else self.files[0])
         for file in map(str, self.files):
             with readable_file(file):
                 for batch in self.batches_of(file, fields, rows):
@@ -79,9 +73,9 @@ class FileSource(Source):
     def schema_of(self, file: str) -> Any:
         """The Arrow schema of a file."""
 
-    @abstractmethod
     def rows_of(self, file: str) -> int | None:
         """Rows of a file, or None where only reading it would tell."""
+        return None
 
     @abstractmethod
     def batches_of(self, file: str, fields: Sequence[Any], rows: int) -> Iterator[Any]:
@@ -178,9 +172,6 @@ class Csv(FileSource):
             schema = schema.set(schema.get_field_index(name), pa.field(name, pa.string()))
         return schema
 
-    def rows_of(self, file: str) -> int | None:
-        return None
-
     def _fields(self, scores: Sequence[str], labels: Sequence[str], others: Sequence[str]) -> list[Any]:
         """CSV has no types: what looks like a number in one file may be a text in the next."""
         # A column of 0 and 1 looks like integers until 0.5 comes.
@@ -254,7 +245,7 @@ class Npz(Source):
     def __init__(self, files: Sequence[Path], *, scores: str | None = None, label: str | None = None) -> None:
         self.files, self._scores, self._label = files, scores, label
         columns, self.class_names = self._columns(files[0])
-        self.schema = pa.schema({name: _column(values[:0]).type for name, values in columns.items()})
+        self.schema = _schema(columns)
         self.n_rows = len(next(iter(columns.values()))) if len(files) == 1 else None
 
     def _read(self, fields: list[Any], rows: int) -> Iterator[tuple[str, Any]]:
@@ -262,13 +253,7 @@ class Npz(Source):
             columns, class_names = self._columns(file)
             if class_names not in (None, self.class_names):
                 raise InputError(f"{file}: its class_names differ from those of {self.files[0]}.")
-            for field in fields:
-                found = _column(columns[field.name][:0]).type if field.name in columns else "missing"
-                if found != field.type:
-                    raise InputError(
-                        f"{file}: array {field.name!r} is {found}, but {field.type} in {self.files[0]}. Arrays of "
-                        "one table must agree."
-                    )
+            require_fields(_schema(columns), fields, str(file), self.files[0])
             for start in range(0, len(next(iter(columns.values()))), rows):
                 part = {field.name: _column(columns[field.name][start : start + rows]) for field in fields}
                 yield str(file), pa.record_batch(part)
@@ -358,6 +343,10 @@ class Npy(Npz):
             with readable_file(place):
                 found[name] = np.lib.format.open_memmap(place, mode="r")
         return found
+
+
+def _schema(columns: dict[str, Any]) -> Any:
+    return pa.schema({name: _column(values[:0]).type for name, values in columns.items()})
 
 
 def _column(array: Any) -> Any:

@@ -132,6 +132,17 @@ class Source(ABC):
         return list(found)
 
 
+def require_fields(schema: Any, fields: Sequence[Any], file: str, first: Path | None) -> None:
+    """Refuse a file that lacks columns, or whose columns have not the types of the ``first`` file."""
+    for field in fields:
+        found = field_of(schema, field.name, file).type
+        if first is not None and found != field.type:
+            raise InputError(
+                f"{file}: column {field.name!r} is {found}, but {field.type} in {first}. Files of one table must "
+                "agree: cast one of them."
+            )
+
+
 def field_of(schema: Any, name: str, table: str) -> Any:
     """The one column of this name."""
     n_found = schema.names.count(name)
