@@ -150,19 +150,6 @@ TABLES: dict[str, tuple[list[Any], str]] = {
         "b.parquet: column 'label' is string, but int64 in .*a.parquet",
     ),
 }
-ARCHIVES: dict[str, tuple[dict[str, Any], str]] = {
-    "pickle": (
-        {"probs": SCORES, "labels": np.array([object()] * 5)},
-        "cannot read .*a.npz: Object arrays cannot be loaded",
-    ),
-    "no probs": ({"scores": SCORES}, "must hold numbers 'probs'"),
-    "short": ({"probs": SCORES, "labels": LABELS[:3]}, r"one for each of the 5 rows of probs; .* of shape \(3,\)"),
-    "out of names": (
-        {"probs": SCORES, "labels": LABELS + 1, "class_names": ["x", "y", "z"]},
-        "labels must lie between 0 and 2",
-    ),
-    "unlabelled": ({"probs": SCORES}, "No column 'labels'"),
-}
 
 
 def refuse(path: Path, message: str) -> None:
@@ -189,13 +176,6 @@ def test_bad_tables_are_refused_with_a_reason(case: str, tmp_path: Path) -> None
     for name, part in zip("ab", parts, strict=False):
         parquet(tmp_path / f"{name}.parquet", part)
     refuse(tmp_path, message)
-
-
-@pytest.mark.parametrize("case", ARCHIVES)
-def test_bad_archives_are_refused_with_a_reason(case: str, tmp_path: Path) -> None:
-    arrays, message = ARCHIVES[case]
-    np.savez(tmp_path / "a.npz", **arrays)
-    refuse(tmp_path / "a.npz", message)
 
 
 def test_an_empty_name_is_not_this_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

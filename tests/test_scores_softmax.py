@@ -210,9 +210,9 @@ def test_prevalence_compare_plan_and_the_monitor_take_logits() -> None:
     report = watch.update(TARGET)
     assert report.fresh is not None
     assert report.fresh.softmax
-    with pytest.raises(InputError, match="the source was counted with softmax=True"):
+    with pytest.raises(InputError, match="softmax=True"):
         watch.update(Tally.from_target(softmax(TARGET)))
-    with pytest.raises(InputError, match="takes scores as they are, but the source was counted as the softmax"):
+    with pytest.raises(InputError, match="has softmax=False, but the source softmax=True"):
         watch.adopt(replace(report.fresh, softmax=False))
 
 

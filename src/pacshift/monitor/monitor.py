@@ -601,14 +601,13 @@ class Monitor:
             made = [report for report in self.history if report.fresh and use_digest(report.fresh) == digest]
             itself = [report for report in made if report.fresh is certificate]
             period = next((report.period for report in (*itself, *made)), None)
-            now = self.in_use
-            is_same = now is not None and use_digest(now.certificate) == digest
-            if now is None or not is_same:
-                self._state.change(in_use=InUse(certificate, self._saved.in_use_number + 1, choice, period))
-            elif choice == "adopted" and (now.choice, now.period) != (choice, period):
-                self._state.change(
-                    in_use=InUse(certificate, now.number, choice, period)
-                )  # the same sets, chosen now
+            now, number = self.in_use, self._saved.in_use_number
+            is_new = now is None or use_digest(now.certificate) != digest
+            is_chosen_anew = (
+                now is not None and choice == "adopted" and (now.choice, now.period) != (choice, period)
+            )
+            if is_new or is_chosen_anew:
+                self._state.change(in_use=InUse(certificate, number + is_new, choice, period))
 
     @property
     def source(self) -> Tally:

@@ -31,17 +31,19 @@ class ColumnsError(InputError):
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What was asked for; ``columns`` are those that a certificate or the source remembers.
+    """How a table is read, as the command line calls it; ``columns`` are those that a certificate remembers.
 
     ``scores`` is a pattern, a comma list or one list column.
     """
 
-    label: str | None
+    label: str | None = None
     scores: str | None = None
     classes: Sequence[Label] | None = None
     by_position: bool = False
     columns: Columns | None = None
     group: str | None = None
+    softmax: bool = False
+    drop_invalid: bool = False
 
 
 @dataclass(frozen=True, slots=True)
