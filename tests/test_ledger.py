@@ -377,7 +377,6 @@ def ledger(monkeypatch: pytest.MonkeyPatch) -> Ledger:
         (words, "noticeable", "largest_difference", "outside_known"),
         (bets.Mixture, "row"),  # of the mean wealth, which is counted
         (refusal, "with_ways_on"),
-        (ps_t.PST, "_reasons"),
         (ps_t, "next_look"),
         (ps, "too_few"),
         (theorem.CurveOnDemand, "__call__"),
