@@ -23,7 +23,7 @@ import pyarrow.parquet
 from pacshift.errors import InputError
 from pacshift.files.reading import read_arrays, require_regular
 from pacshift.parallel import cores, map_ordered
-from pacshift.rows.arrow.source import Source, readable_file, require_fields
+from pacshift.rows.arrow.source import Source, readable, readable_file, require_fields
 from pacshift.rows.columns import Columns
 
 MAX_GROUP_BYTES = 1 << 25
@@ -259,15 +259,8 @@ class Npz(Source):
                 yield str(file), pa.record_batch(part)
 
     def _arrays(self, file: Path) -> dict[str, Any]:
-        try:
+        with readable(file, "It must be an .npz of plain arrays: np.savez(file, probs=..., labels=...)."):
             return read_arrays(file)
-        except InputError:
-            raise
-        except ValueError as error:
-            raise InputError(
-                f"cannot read {file}: {error}. It must be an .npz of plain arrays: "
-                "np.savez(file, probs=..., labels=...)."
-            ) from None
 
     def _columns(self, file: Path) -> tuple[dict[str, Any], list[Any] | None]:
         """Every array with one entry or one list of numbers per row; and the names of the classes."""
