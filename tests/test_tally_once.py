@@ -104,7 +104,7 @@ def test_a_cluster_says_what_was_left_out_of_one_path_or_of_all_together(tmp_pat
             classes=(0, 1),
             labels="all",
             source=SimpleNamespace(files=files),
-            layout=Layout(("p_0", "p_1"), False, (0, 1), "y"),
+            layout=Layout(("p_0", "p_1"), (0, 1), "y"),
             kept=None,
         )
         found: tuple[Input, ...] = rows.inputs(

@@ -323,7 +323,7 @@ class ArrowRows(Rows):
 
 def require_score_columns(class_counts: IntArray, layout: Layout, source: Source) -> None:
     """Refuse a column that was not named as a class, such as ``id``, and cannot be one."""
-    if not (layout.is_named or layout.is_list or class_counts.all()):
+    if not (layout.is_named or len(layout.columns) == 1 or class_counts.all()):
         require_plausible(ScoreMatrix(sample_scores(source, layout), layout.columns), class_counts)
 
 
