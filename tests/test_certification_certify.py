@@ -268,7 +268,7 @@ def test_every_promise_about_the_target_is_tested_first(method: str) -> None:
 def test_methods_that_are_compared_share_the_test(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
     monkeypatch.setattr(
-        "pacshift.certification.refusal.check_assumption",
+        "pacshift.certification.certify.check_assumption",
         lambda tally, **options: asked.append(options) or check_assumption(tally, **options),  # type: ignore[func-returns-value]
     )
     for tally, refused in ((drawn(0, 300), 0), (drawn(0, 5000, junk=1.0, kind=0), 3)):

@@ -21,7 +21,6 @@ from pacshift import (
     label_sheet,
 )
 from pacshift.files.codec import seal
-from pacshift.monitor.verdict import report_delta, source_delta
 from pacshift.report import render_history
 
 PROMISE: dict[str, Any] = {"epsilon": 0.1, "delta": 0.05}
@@ -214,17 +213,6 @@ def test_the_way_back_to_the_first_source(tmp_path: Path) -> None:
     rows, made, sheet = labelled(scores, truth)
     again.new_source("November", rows, made, sheet=sheet)
     assert (again.source_periods, again.source_number, again.source_place) == (("November",), 2, 2)
-
-
-def test_shares_of_the_sources_add_up() -> None:
-    """The first source keeps its tenth; later ones share what the reports leave (the theorem's 0.98)."""
-    for looks in (1, 3):
-        assert looks * source_delta(0.1, 2, forever=True, looks=looks) == pytest.approx(0.02 * 0.1 / 6)
-        assert looks * report_delta(0.1, 2, forever=True, looks=looks) == pytest.approx(0.8 * 0.1 / 6)
-    later = sum(source_delta(0.1, number, forever=True) for number in range(1, 10_000))
-    assert source_delta(0.1, 0, forever=True) == source_delta(0.1, 7) == pytest.approx(0.01)
-    assert later <= 0.02 * 0.1
-    assert later == pytest.approx(0.02 * 0.1, rel=1e-3)
 
 
 def test_a_state_that_contradicts_itself_is_refused(tmp_path: Path) -> None:

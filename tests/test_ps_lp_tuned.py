@@ -247,7 +247,7 @@ def test_no_class_is_abandoned() -> None:
 
 def test_quantiles_and_misses_of_held_out_rows() -> None:
     tally = Tally.from_scores([[0.1, 0.9], [0.4, 0.6], [0.4, 0.6], [0.8, 0.2], [0.7, 0.3]], [0, 0, 0, 0, 1])
-    scores = HeldOutScores.of(tally, tally.counts)
+    scores = HeldOutScores(tally, tally.counts)
     assert scores.totals.tolist() == [4, 1]
     assert scores.missed(np.array([0.4, 0.9])).tolist() == [0.25, 1.0]
     assert scores.quantiles(0.5).tolist() == [0.4, np.inf]  # too few rows of the second class for a cap

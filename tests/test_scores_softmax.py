@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from scipy.special import softmax as scipy_softmax
 
+from commands import bad, good
 from pacshift import (
     Certificate,
     InputError,
@@ -83,9 +84,9 @@ def test_a_second_softmax_is_refused(certificate: Certificate) -> None:
 
 
 def test_scores_that_are_not_numbers_are_refused(certificate: Certificate) -> None:
-    for bad in (np.nan, np.inf):
+    for value in (np.nan, np.inf):
         broken = TARGET[:20].copy()
-        broken[3, 1] = bad
+        broken[3, 1] = value
         with pytest.raises(InputError, match="the first is row 3"):
             certificate.sets(broken)
         with pytest.raises(InputError, match="NaN or infinite"):
@@ -150,17 +151,17 @@ def test_a_class_may_be_ruled_out_in_a_table_too(certificate: Certificate, tmp_p
     rows[5] = np.nan, 1.0, 2.0
     rows[6] = -np.inf
     frame = pd.DataFrame(rows, columns=["p_0", "p_1", "p_2"])
-    good = [place for place in range(300) if place not in (5, 6)]
+    usable = [place for place in range(300) if place not in (5, 6)]
     frame.to_parquet(tmp_path / "t.parquet")
     with pytest.raises(InputError, match="2 row\\(s\\) cannot be used"):
         tally_table(tmp_path / "t.parquet", label=None, softmax=True)
     counted = tally_table(tmp_path / "t.parquet", label=None, softmax=True, drop_invalid=True)
-    assert counted == Tally.from_target(rows[good], softmax=True)
+    assert counted == Tally.from_target(rows[usable], softmax=True)
     written = write_sets(certificate, tmp_path / "t.parquet", tmp_path / "sets.parquet", drop_invalid=True)
     assert written.n_rows == 298
     found = pd.read_parquet(tmp_path / "sets.parquet")["set_size"]
-    assert found.tolist() == certificate.sets(rows[good]).sum(axis=1).tolist()
-    with pytest.raises(InputError, match=r"2 row\(s\) hold NaN or infinite scores, the first is row 5"):
+    assert found.tolist() == certificate.sets(rows[usable]).sum(axis=1).tolist()
+    with pytest.raises(InputError, match=r"2 row\(s\) cannot be used .*, the first is row 5"):
         Tally.from_target(rows, softmax=True)
 
 
@@ -209,7 +210,29 @@ def test_prevalence_compare_plan_and_the_monitor_take_logits() -> None:
     report = watch.update(TARGET)
     assert report.fresh is not None
     assert report.fresh.softmax
-    with pytest.raises(InputError, match="the source was counted with softmax=True"):
+    with pytest.raises(InputError, match="softmax=True"):
         watch.update(Tally.from_target(softmax(TARGET)))
-    with pytest.raises(InputError, match="takes scores as they are, but the source was counted as the softmax"):
+    with pytest.raises(InputError, match="has softmax=False, but the source softmax=True"):
         watch.adopt(replace(report.fresh, softmax=False))
+
+
+@pytest.mark.slow
+def test_commands_take_logits_by_one_flag_and_name_it(tmp_path: Path) -> None:
+    """Tables with one list column, as a network writes them."""
+    source, target, twice = (tmp_path / f"{name}.parquet" for name in ("source", "target", "twice"))
+    for path, rows in ((source, SOURCE), (target, TARGET), (twice, softmax(TARGET))):
+        pd.DataFrame({"z": list(rows), "label": LABELS}).to_parquet(path)
+    made, of_logits, plain = tmp_path / "c.json", tmp_path / "s.tally", tmp_path / "t.tally"
+    asked = ("calibrate", source, target, "--scores", "z", "-o", made)
+    assert "take their softmax: --softmax." in " ".join(good(*asked).stdout.split())
+    good(*asked, "--softmax", "--force")
+    assert Certificate.load(made).softmax
+    counting = ("--label", "label", "--scores", "z", "-o")
+    assert "take their softmax: --softmax." in good("tally", target, *counting, plain).stderr
+    assert good("tally", source, *counting, of_logits, "--softmax").stderr == ""
+    said = bad("calibrate", of_logits, plain, "-o", tmp_path / "d.json")
+    assert "do not add. Count all of them from logits with --softmax" in said
+    assert "(of logits: --softmax)" in bad("compare", source, target, "--scores", "z")  # APS adds them up
+    assert "leave --softmax out" in bad("tally", twice, "--scores", "z", "--softmax", "-o", tmp_path / "a.tally")
+    watched = ("monitor", source, target, "--scores", "z", "--certificate", made, "-o", tmp_path / "m.html")
+    good(*watched, "--json")  # the certificate says that it takes the softmax

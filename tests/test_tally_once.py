@@ -6,6 +6,7 @@ import shutil
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas
@@ -19,8 +20,8 @@ from commands import bad, good, make_tables, run
 from pacshift import Certificate, Tally, calibrate, tally_table
 from pacshift.errors import InputError
 from pacshift.files.codec import record
+from pacshift.rows.arrow.batch import Layout
 from pacshift.rows.base import FileRows, Pass
-from pacshift.rows.columns import Columns
 from pacshift.rows.faults import BAD_SCORES, NO_LABEL, Faults
 from pacshift.tally.once import MAX_INPUTS, MIN_NUMBERS, Input, all_inputs, counts_sha256, together
 from score_tables import labelled, save
@@ -94,11 +95,17 @@ def test_rows_left_out_that_cannot_be_are_refused(left_out: object, why: object)
 
 def test_a_cluster_says_what_was_left_out_of_one_path_or_of_all_together(tmp_path: Path) -> None:
     spark = pytest.importorskip("pacshift.rows.spark", exc_type=ImportError)
-    paths, columns = [tmp_path / "a.parquet", tmp_path / "b.parquet"], Columns(("p_0", "p_1"), "y")
+    paths = [tmp_path / "a.parquet", tmp_path / "b.parquet"]
 
     def inputs(n_bad: int, *files: Path) -> tuple[Input, ...]:
         rows = spark.SparkRows(
-            name="source", role="source", classes=(0, 1), columns=columns, frame=None, layout=None, files=files
+            name="source",
+            role="source",
+            classes=(0, 1),
+            labels="all",
+            source=SimpleNamespace(files=files),
+            layout=Layout(("p_0", "p_1"), (0, 1), "y"),
+            kept=None,
         )
         found: tuple[Input, ...] = rows.inputs(
             Pass({"": FileRows(4 + n_bad, 4, Faults(n_bad, Counter({NO_LABEL: n_bad})))}), {}

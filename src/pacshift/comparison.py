@@ -12,9 +12,8 @@ from numpy.typing import ArrayLike
 from pacshift.arrays import Label, LabelsLike, RngLike, ScoresLike
 from pacshift.assumption import Assumption
 from pacshift.certificate import Certificate
-from pacshift.certification.certify import certify
+from pacshift.certification.certify import certify, check_label_shift
 from pacshift.certification.counted import Data, cut_of, looked_at, measured
-from pacshift.certification.refusal import check_label_shift
 from pacshift.certification.request import Request, check_request, require_fit
 from pacshift.defaults import DELTA, EPSILON
 from pacshift.errors import InputError, PacshiftError, UninformativeWarning

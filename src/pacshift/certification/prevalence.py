@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from pacshift.arrays import Label, LabelsLike, ScoresLike
+from pacshift.certification.certify import check_label_shift, refusal_of
 from pacshift.certification.counted import opened
-from pacshift.certification.refusal import check_label_shift, refusal_of
 from pacshift.certification.request import check_request
 from pacshift.defaults import DELTA
 from pacshift.errors import AssumptionError, InputError
