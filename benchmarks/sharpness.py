@@ -174,8 +174,8 @@ def by_kind(tally: Tally, panel: Panel, sample: Callable[[], RowSample]) -> dict
 
 def only(mix: FloatArray) -> PrevalenceRegion:
     """The region of one mix, as if it were known."""
-    nothing: FloatArray = np.empty((0, len(mix)))
-    return PrevalenceRegion(nothing, np.empty(0), nothing, np.empty(0), Interval(mix, mix), 0.0)
+    nothing, point = np.empty((0, len(mix))), Interval(mix, mix)
+    return PrevalenceRegion(nothing, np.empty(0), nothing, np.empty(0), point, 0.0, recall=point)
 
 
 def summary(lines: Sequence[Line]) -> str:

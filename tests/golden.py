@@ -186,9 +186,9 @@ def file_of(certificate: Certificate) -> object:
         return json.loads((Path(folder) / "c.json").read_text(encoding="utf-8"))
 
 
-def command(*words: str) -> list[Any]:
+def command(words: str) -> list[Any]:
     """Exit code and JSON of a command; of one that fails, the code alone."""
-    result = CliRunner().invoke(app, list(words))
+    result = CliRunner().invoke(app, words.split())
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     try:
@@ -198,14 +198,9 @@ def command(*words: str) -> list[Any]:
 
 
 def counts_of(tally: Tally) -> object:
-    soft = tally.soft
+    soft, cells = tally.soft, (tally.source_cells, tally.target_cells)
     return {
-        "cells": [
-            tally.source_cells.codes,
-            tally.source_cells.counts,
-            tally.target_cells.codes,
-            tally.target_cells.counts,
-        ],
+        "cells": [part for one in cells for part in (one.codes, one.counts)],
         "scores": [tally.values, tally.counts, tally.starts, tally.bins],
         "soft": None if soft is None else [getattr(soft, name) for name in soft.__dataclass_fields__],
         "inputs": [record(type(one)).write(one) for one in tally.inputs],
@@ -228,15 +223,8 @@ def compared(found: Any) -> object:
 
 def checked(found: Any) -> object:
     counts = found.evaluation
-    return [
-        found.verdict,
-        found.lower,
-        found.upper,
-        counts.n,
-        counts.class_error,
-        counts.class_size,
-        counts.one_label_error,
-    ]
+    shown = [found.verdict, found.lower, found.upper]
+    return [*shown, counts.n, counts.class_error, counts.class_size, counts.one_label_error]
 
 
 def verified(found: Any) -> object:
@@ -377,26 +365,15 @@ def in_memory() -> Iterator[tuple[str, Request]]:
 def on_tables() -> Iterator[tuple[str, Request]]:
     files = {"s.parquet": "label", "s.csv": "label", "t.parquet": None, "sb.csv": "label", "hole.parquet": "label"}
     designs: tuple[dict[str, Any], ...] = ({}, {"group": "patient_id"}, {"grid": False, "sha256": True})
+    tally = asking(pacshift.tally_table, counts_of, drop_invalid=True)
     for file, label in files.items():
         for options in designs:
-            yield (
-                f"tally {file} {options}",
-                lambda: counts_of(pacshift.tally_table(file, label=label, drop_invalid=True, **options)),
-            )
-    yield (
-        "tally of a frame",
-        lambda: counts_of(pacshift.tally_table(pq.read_table("sb.parquet"), label="label", drop_invalid=True)),
-    )
+            yield f"tally {file} {options}", tally(file, label=label, **options)
+    yield "tally of a frame", tally(pq.read_table("sb.parquet"), label="label")
+    draw = asking(pacshift.label_sheet, sheet_of, budget=300, rng=3, keep=["truth"])
     for file in ("t.parquet", "t.csv", "tb.csv", "holet.parquet"):
         for group in (None, "patient_id"):
-            yield (
-                f"label {file} {group}",
-                lambda: sheet_of(
-                    pacshift.label_sheet(
-                        pacshift.read(file, group=group, drop_invalid=True), budget=300, rng=3, keep=["truth"]
-                    )
-                ),
-            )
+            yield f"label {file} {group}", draw(pacshift.read(file, group=group, drop_invalid=True))
     written: dict[str, tuple[str, dict[str, Any]]] = {
         "": ("t.parquet", {}),
         "drop": ("tb.csv", {"drop_invalid": True}),
@@ -410,13 +387,7 @@ def on_tables() -> Iterator[tuple[str, Request]]:
 def _written(file: str, **options: Any) -> object:
     Path("w.csv").unlink(missing_ok=True)
     found = pacshift.write_sets(base(), file, "w.csv", keep=["patient_id"], **options)
-    return [
-        found.n_rows,
-        found.n_dropped,
-        found.n_invalid,
-        found.set_sizes,
-        Path("w.csv").read_text(encoding="utf-8"),
-    ]
+    return [found.n_rows, found.n_dropped, found.n_invalid, found.set_sizes, Path("w.csv").read_text("utf-8")]
 
 
 OF_EACH_KIND = """
@@ -481,9 +452,10 @@ def as_commands() -> Iterator[tuple[str, Request]]:
         return (line.split(": ", 1) for line in text.splitlines())
 
     def asked(words: str) -> list[Any]:
-        return command(
-            *words.split(), *(("-o", "c.json", "--force") if words.startswith("calibrate") else ()), "--json"
-        )
+        return command(f"{words}{' -o c.json --force' if words.startswith('calibrate') else ''} --json")
+
+    def written(words: str, out: str) -> list[Any]:
+        return [asked(f"{words} -o {out} --force"), Path(out).read_text("utf-8")]
 
     methods = "\n".join(f"calibrate {method}: calibrate s.parquet t.parquet -m {method}" for method in METHODS)
     kinds = "".join(OF_EACH_KIND.replace("KIND", kind) for kind in ("parquet", "csv")).replace("\n\n", "\n")
@@ -496,24 +468,12 @@ def as_commands() -> Iterator[tuple[str, Request]]:
         yield f"tally {kind}", lambda: [_counted(f"s.{kind} --label label"), _counted(f"t.{kind}")]
     for name, words in (("", " --keep patient_id"), (" softmax", " --softmax"), (" group", " --group patient_id")):
         file = "tl.parquet" if "softmax" in words else "t.parquet"
-        yield (
-            f"label{name}",
-            lambda: [
-                asked(f"label {file}{words} -b 300 -o lab.csv --seed 3 --force"),
-                Path("lab.csv").read_text(encoding="utf-8"),
-            ],
-        )
-    yield (
-        "predict",
-        lambda: [
-            asked("predict base.json tb.csv -o p.csv --drop-invalid --force"),
-            Path("p.csv").read_text(encoding="utf-8"),
-        ],
-    )
+        yield f"label{name}", lambda: written(f"label {file}{words} -b 300 --seed 3", "lab.csv")
+    yield "predict", lambda: written("predict base.json tb.csv --drop-invalid", "p.csv")
 
 
 def _counted(words: str) -> object:
-    command("tally", *words.split(), "-o", "x.tally", "--force")
+    command(f"tally {words} -o x.tally --force")
     return counts_of(Tally.load("x.tally"))
 
 
@@ -540,11 +500,8 @@ def _year() -> object:
 
 def _two_runs() -> object:
     shutil.rmtree("state", ignore_errors=True)
-    first = command("monitor", "s.parquet", "t1.parquet", "--state", "state", "--json", "--force")
-    return [
-        first,
-        command("monitor", "s.parquet", "t1.parquet", "t2.parquet", "--state", "state", "--json", "--force"),
-    ]
+    runs = ("t1.parquet", "t1.parquet t2.parquet")
+    return [command(f"monitor s.parquet {files} --state state --json --force") for files in runs]
 
 
 def on_spark() -> Iterator[tuple[str, Request]]:
@@ -559,23 +516,14 @@ def on_spark() -> Iterator[tuple[str, Request]]:
     def read(file: str) -> Any:
         return session.read.parquet(str(Path(file).absolute()))
 
+    tally = asking(pacshift.tally_table, counts_of, drop_invalid=True)
     for file, label in (("s.parquet", "label"), ("sb.parquet", "label"), ("t.parquet", None)):
         for group in (None, "patient_id"):
-            yield (
-                f"tally {file} {group}",
-                lambda: counts_of(pacshift.tally_table(read(file), label=label, group=group, drop_invalid=True)),
-            )
-    yield (
-        "sets",
-        lambda: sorted(
-            [plain(one) for one in row] for row in predict_sets(read("t.parquet"), base(), keep=["p_a"]).collect()
-        ),
-    )
-    for words in (("s.parquet", "t.parquet"), ("sl.parquet", "tl.parquet", "--softmax", "--group", "patient_id")):
-        yield (
-            f"calibrate {' '.join(words)}",
-            lambda: command("calibrate", *words, "--engine", "spark", "-o", "c.json", "--force", "--json"),
-        )
+            yield f"tally {file} {group}", tally(read(file), label=label, group=group)
+    sets = asking(predict_sets, lambda made: sorted([plain(one) for one in row] for row in made.collect()))
+    yield "sets", sets(read("t.parquet"), base(), keep=["p_a"])
+    for words in ("s.parquet t.parquet", "sl.parquet tl.parquet --softmax --group patient_id"):
+        yield f"calibrate {words}", lambda: command(f"calibrate {words} --engine spark -o c.json --force --json")
 
 
 PLANES: dict[str, Callable[[], Iterator[tuple[str, Request]]]] = {

@@ -20,26 +20,22 @@ COUNTS = [0, 1, 5, 100, 999, 1000, 1001, 20_000]
 DELTAS = [0.1, 5e-4, 1e-7, 1e-12]
 
 
-def lower_tail(count: int, total: int, rate: float) -> mpmath.mpf:
-    """P(Binomial <= count) to about 12 digits: log-gamma in 50 digits times a sum of ratios of terms."""
+def tail(count: int, total: int, rate: float, *, upper: bool = False) -> mpmath.mpf:
+    """P(Binomial <= count), or >= count, to about 12 digits: log-gamma in 50 digits, a sum of ratios of terms.
+
+    Upwards the terms fall off long before ``count + 50_000``.
+    """
     with mpmath.workdps(50):
         p = mpmath.mpf(rate)
         log_term = mpmath.loggamma(total + 1) - mpmath.loggamma(count + 1) - mpmath.loggamma(total - count + 1)
         log_term += count * mpmath.log(p) + (total - count) * mpmath.log1p(-p)
-        down = np.arange(count, 0, -1.0)
-        ratios = np.cumprod(down / (total - down + 1) * float((1 - p) / p))
-        return mpmath.exp(log_term) * (1 + float(ratios.sum()))
-
-
-def upper_tail(count: int, total: int, rate: float) -> mpmath.mpf:
-    """P(Binomial >= count); the terms fall off long before ``count + 50_000``."""
-    with mpmath.workdps(50):
-        p = mpmath.mpf(rate)
-        log_term = mpmath.loggamma(total + 1) - mpmath.loggamma(count + 1) - mpmath.loggamma(total - count + 1)
-        log_term += count * mpmath.log(p) + (total - count) * mpmath.log1p(-p)
-        up = np.arange(count, min(total, count + 50_000), 1.0)
-        ratios = np.cumprod((total - up) / (up + 1) * float(p / (1 - p)))
-        return mpmath.exp(log_term) * (1 + float(ratios.sum()))
+        if upper:
+            up = np.arange(count, min(total, count + 50_000), 1.0)
+            ratios = (total - up) / (up + 1) * float(p / (1 - p))
+        else:
+            down = np.arange(count, 0, -1.0)
+            ratios = down / (total - down + 1) * float((1 - p) / p)
+        return mpmath.exp(log_term) * (1 + float(np.cumprod(ratios).sum()))
 
 
 def test_clopper_pearson_agrees_with_r() -> None:
@@ -65,10 +61,10 @@ def test_bounds_solve_the_tail_equations_at_every_size(total: int, delta: float)
     for count in (count for count in COUNTS if count < total):
         upper = float(binomial_upper(count, total, delta=delta))
         if upper < 1 - 1e-9:  # closer to 1 the tail moves by more than 1e-6 from one float to the next
-            assert float(lower_tail(count, total, upper) / delta) == pytest.approx(1, rel=2e-6)
+            assert float(tail(count, total, upper) / delta) == pytest.approx(1, rel=2e-6)
         if count > 0:
             lower = float(binomial_lower(count, total, delta=delta))
-            assert float(upper_tail(count, total, lower) / delta) == pytest.approx(1, rel=2e-6)
+            assert float(tail(count, total, lower, upper=True) / delta) == pytest.approx(1, rel=2e-6)
 
 
 def test_the_parameter_that_scipy_inverts_wrongly() -> None:
@@ -131,7 +127,7 @@ def test_binomial_cut_on_the_boundary_counts_as_passing() -> None:
 @pytest.mark.parametrize(("total", "epsilon"), [(10**6, 0.01), (10**8, 1e-4), (10**9, 1e-6), (10**9, 1e-5)])
 def test_binomial_cut_at_large_samples(total: int, epsilon: float, delta: float) -> None:
     cut = binomial_cut(total, epsilon=epsilon, delta=delta)
-    assert lower_tail(cut, total, epsilon) <= delta < lower_tail(cut + 1, total, epsilon)
+    assert tail(cut, total, epsilon) <= delta < tail(cut + 1, total, epsilon)
 
 
 def test_binomial_cut_at_a_billion_and_a_tenth() -> None:

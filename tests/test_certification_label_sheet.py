@@ -19,6 +19,7 @@ from damage import damage_bytes, outcome, require_message
 from pacshift import InputError, LabelSheet, PacshiftError, label_sheet
 from pacshift.certification.label_sheet import RowDraw, plan_sheet
 from pacshift.paths.looks import look_cuts
+from refused import fill_in
 
 SCORES = np.random.default_rng(0).dirichlet([1, 1, 1], 1000)
 NAMES = ("crow", "owl", "wren")
@@ -31,16 +32,6 @@ def make(**options: Any) -> LabelSheet:
 
 def texts(path: Path) -> list[list[str]]:
     return list(csv.reader(io.StringIO(path.read_text("utf-8-sig"))))
-
-
-def fill(path: Path, labels: list[str]) -> None:
-    """Type labels into the file, as a person does."""
-    lines = texts(path)
-    place = lines[1].index("label")
-    for line, label in zip(lines[2:], labels, strict=False):
-        line[place] = label
-    with path.open("w", newline="", encoding="utf-8") as opened:
-        csv.writer(opened).writerows(lines)
 
 
 @pytest.fixture
@@ -195,14 +186,14 @@ def test_what_is_saved_is_loaded(path: Path) -> None:
 def test_labels_are_counted_from_the_top(path: Path) -> None:
     sheet = LabelSheet.load(path)
     assert (sheet.n_filled, sheet.pilot_complete, sheet.last_complete_look) == (0, False, None)
-    fill(path, ["owl"] * 119)
+    fill_in(path, ["owl"] * 119)
     sheet = LabelSheet.load(path)
     assert (sheet.n_filled, sheet.pilot_complete, sheet.last_complete_look) == (119, True, None)
-    fill(path, ["crow", " wren ", "?"] * 40)
+    fill_in(path, ["crow", " wren ", "?"] * 40)
     sheet = LabelSheet.load(path)
     assert (sheet.n_filled, sheet.last_complete_look) == (120, 0)
     assert sheet.label_index(NAMES).tolist() == [0, 2, -1] * 40
-    fill(path, ["owl"] * 200)
+    fill_in(path, ["owl"] * 200)
     assert LabelSheet.load(path).last_complete_look == 1
 
 
@@ -250,7 +241,7 @@ REWRITTEN: dict[str, Callable[[list[list[str]]], str]] = {
 
 @pytest.mark.parametrize("rewritten", REWRITTEN.values(), ids=REWRITTEN)
 def test_what_spreadsheets_do_is_understood(rewritten: Callable[[Any], str], path: Path) -> None:
-    fill(path, ["owl"] * 130)
+    fill_in(path, ["owl"] * 130)
     whole = LabelSheet.load(path)
     path.write_bytes(rewritten(texts(path)).encode())
     found = LabelSheet.load(path)
@@ -260,7 +251,7 @@ def test_what_spreadsheets_do_is_understood(rewritten: Callable[[Any], str], pat
 
 
 def test_pandas_gives_the_sheet_back(path: Path) -> None:
-    fill(path, ["owl"] * 130)
+    fill_in(path, ["owl"] * 130)
     pd.read_csv(path, header=None, dtype=str).to_csv(path, header=False, index=False)
     assert LabelSheet.load(path).n_filled == 130
     pd.read_csv(path).to_csv(path)  # its own names for empty ones, and an index
@@ -349,10 +340,10 @@ def first_line(old: str, new: str) -> Change:
         (lambda lines: lines[1:], "is not a label sheet: its first line does not begin with '# pacshift"),
         (lambda lines: without(lines, 1), "its second line must name the columns"),
         (lambda lines: with_cell(lines, 1, 4, "truth"), "its second line must name the columns"),
-        (lambda lines: without(lines, 7), "1 of 200 rows are missing, the first is order 6"),
-        (lambda lines: lines[:150], "52 of 200 rows are missing, the first is order 149"),
-        (lambda lines: [*lines, lines[5]], "order 4 occurs more than once"),
-        (lambda lines: [*lines, ["201", "5", "test", "2", ""]], "order 201 is not of this sheet: rows were added"),
+        (lambda lines: without(lines, 7), "order 7 stands where 6 belongs"),
+        (lambda lines: lines[:150], "must hold order 1 to 200, each once, but it has 148 rows"),
+        (lambda lines: [*lines, lines[5]], "order 4 stands where 201 belongs"),
+        (lambda lines: [*lines, ["201", "5", "test", "2", ""]], "each once, but it has 201 rows"),
         (lambda lines: [*lines[:2], lines[3], lines[2], *lines[4:]], "order 2 stands where 1 belongs"),
         (lambda lines: with_cell(lines, 9, 1, "999"), "the first line or the column row was changed"),
         (lambda lines: with_cell(lines, 9, 1, "x"), "column row must hold whole numbers, but entry 8 is 'x'"),
@@ -380,7 +371,7 @@ def test_a_sheet_with_more_rows_than_lines_is_refused_at_once(path: Path) -> Non
     lines = texts(path)
     lines[0][0] = lines[0][0].replace("120/200", f"120/{10**17}").replace("rows=1000", f"rows={10**18}")
     path.write_text(as_written(lines))
-    with pytest.raises(InputError, match="rows are missing"):
+    with pytest.raises(InputError, match="each once, but it has 200 rows"):
         LabelSheet.load(path)
 
 

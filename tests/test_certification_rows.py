@@ -14,7 +14,6 @@ from pacshift.arrays import FloatArray
 from pacshift.certification.counted import count
 from pacshift.certification.request import check_request
 from pacshift.methods import METHODS, Method, Solution, Task
-from pacshift.rows.fold import both
 from pacshift.rows.memory import pair
 from pacshift.scores.transforms import TRANSFORMS
 
@@ -50,12 +49,6 @@ def test_methods_can_count_exact_sizes_on_the_target() -> None:
     assert plain == mean_sizes(TARGET, CUTS)
     assert from_logits == plain
     assert others == [None, None]
-
-
-def test_counts_are_those_of_the_tallies() -> None:
-    expected = Tally.from_scores(SOURCE, LABELS) + Tally.from_target(TARGET)
-    assert both(*pair(SOURCE, LABELS, TARGET), soft=True, bins=True) == expected
-    assert both(*pair(SOURCE, LABELS, None), soft=True, bins=True) == Tally.from_scores(SOURCE, LABELS)
 
 
 def test_frames_are_matched_by_name() -> None:

@@ -136,7 +136,7 @@ def test_an_alert_whose_page_failed_is_told_next_time(folder: Path, monkeypatch:
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr("pacshift.cli.monitor.output.write_history_page", full)
+        patched.setattr("pacshift.report.write_history_page", full)
         assert "No space left" in bad("monitor", "source.parquet", "visits", *BY_MONTH)
     assert monitored(code=4)["failed"] == ["2026-05"]
     assert monitored()["failed"] == []  # told once, and the last period is fine

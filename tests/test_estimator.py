@@ -188,7 +188,7 @@ def test_bad_input_is_named(data: Any) -> None:
         wrap(model.estimator_, method="PS-W").calibrate(X[SOURCE], y[SOURCE])
     two_outputs = RandomForestClassifier(n_estimators=2).fit(X, np.column_stack([y, y]))
     with pytest.raises(InputError, match="one list of classes"):
-        wrap(FrozenEstimator(two_outputs))._class_names()
+        wrap(FrozenEstimator(two_outputs)).calibrate(X[SOURCE], y[SOURCE])
 
 
 def test_a_failed_calibration_keeps_no_certificate_of_the_wrong_kind(data: Any) -> None:

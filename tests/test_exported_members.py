@@ -1,13 +1,22 @@
 """The public names are these and no others: a change here is a change for users and belongs in the CHANGELOG."""
 
 import ast
+import inspect
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import pacshift
+from pacshift.cli.calibrate import calibrate as calibrate_command
+from pacshift.cli.commands import one_by_one
+from pacshift.cli.compare import compare as compare_command
+from pacshift.cli.label import label as label_command
+from pacshift.cli.plan import plan as plan_command
+from pacshift.cli.prevalence import prevalence as prevalence_command
 
 NAMES = """
 APS AssumptionError Certificate Check Comparison Evaluation InputError Interval LWCP LabelSheet METHODS
@@ -63,3 +72,24 @@ def loaded(code: str, names: tuple[str, ...]) -> list[str]:
     """Which of the modules a program loads."""
     code = f"import sys; {code}; print(*(name for name in {names} if name in sys.modules))"
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+
+
+DOORS = (
+    pacshift.calibrate,
+    pacshift.compare,
+    pacshift.label_sheet,
+    pacshift.Monitor,
+    pacshift.PACClassifier,
+    pacshift.plan,
+    pacshift.prevalence,
+    *(one_by_one(command) for command in (calibrate_command, compare_command, plan_command, prevalence_command)),
+    one_by_one(label_command),
+)
+
+
+@pytest.mark.parametrize("door", DOORS, ids=lambda door: door.__doc__.partition(".")[0])
+def test_epsilon_and_delta_have_the_same_defaults_everywhere(door: Callable[..., Any]) -> None:
+    parameters = inspect.signature(door).parameters
+    assert parameters["delta"].default == 0.05
+    if "epsilon" in parameters:
+        assert parameters["epsilon"].default == 0.1

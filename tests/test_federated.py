@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from commands import bad, good
-from pacshift import METHODS, Certificate, InputError, Tally, UninformativeWarning, calibrate, tally_table
+from pacshift import METHODS, Certificate, Tally, UninformativeWarning, calibrate, tally_table
 
 pytestmark = pytest.mark.slow
 
@@ -104,10 +104,3 @@ def test_the_tally_command_refuses_what_it_cannot_count(sites: Path, tmp_path: P
     assert Tally.load(out).soft is None
     said = "No column 'age'. Name the label column: --label NAME"
     assert said in bad("tally", table, "-l", "age", "-o", tmp_path / "b.tally")
-
-
-def test_sites_that_disagree_on_the_classes_are_refused(sites: Path) -> None:
-    one = counted(sites / "source" / "a.parquet")
-    other = tally_table(sites / "source" / "b.parquet", label="label", classes=["none", "mild", "severe"])
-    with pytest.raises(InputError, match="tallies of different classes do not add"):
-        Tally.sum([one, other])

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commands import run
 from pacshift import METHODS, InputError, Tally, calibrate, tally_table
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.rows.sets import exact_cuts
@@ -89,14 +88,6 @@ def test_transforms_and_softmax_see_scores_of_single_precision(score: str, softm
     assert np.array_equal(made[0].sets(fresh), made[0].sets(fresh.astype(np.float32)))
 
 
-def test_softmax_of_plain_scores_is_the_same_in_either_type() -> None:
-    source, labels = votes(3000, 0.4, 20, 1)
-    logits = np.log(source + 0.01)
-    for width in WIDTHS:
-        made = calibrate(logits.astype(width), labels, None, method="PS-LW", softmax=True)
-        assert np.array_equal(made.sets(logits), made.sets(logits.astype(np.float32)))
-
-
 def test_what_ties_in_single_precision_has_one_predicted_label() -> None:
     third = 0.1 + 0.2
     rows = np.array([[0.3, third, 1 - 0.3 - third]] * 9)
@@ -118,25 +109,6 @@ def test_tiny_thresholds_stay_and_refuse_single_precision() -> None:
         made.sets(scores.astype(np.float32))
     with pytest.raises(InputError, match="double precision"):
         made.predictor().sets(scores[0].astype(np.float32))
-
-
-def test_exact_counts_of_files_survive_the_other_type(tmp_path: Path) -> None:
-    (source, labels), (target, truth) = votes(4000, 0.4, 20, 1), votes(4000, 0.6, 20, 2)
-    for name, rows, own in (
-        ("s", source, labels),
-        ("t", target, truth),
-        ("t32", target.astype(np.float32), truth),
-    ):
-        pq.write_table(
-            pa.table({"p_0": rows[:, 0], "p_1": rows[:, 1], "label": own}), tmp_path / f"{name}.parquet"
-        )
-    for exact in ([], ["--exact"]):
-        c = str(tmp_path / "c.json")
-        asked = [str(tmp_path / "s.parquet"), str(tmp_path / "t.parquet"), "--method", "PS-LW", "-e", "0.1"]
-        assert run("calibrate", *asked, *exact, "-o", c, "--force").exit_code == 0
-        for name in ("t", "t32"):
-            found = run("check", c, str(tmp_path / f"{name}.parquet"), "--label", "label")
-            assert found.exit_code == 0, found.output
 
 
 HALVES: dict[str, Any] = {"float16": np.float16, "bfloat16": ml_dtypes.bfloat16}

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from benchmarks.hunt import Bag, Effort, groups, hunt
+from benchmarks.hunt import Effort, groups, hunt
 from benchmarks.hunt_laws import NEW_KIND, Atoms, Pieces
 from benchmarks.hunt_routes import NAMED_ONLY, ROUTES
 from benchmarks.hunt_runs import (
@@ -104,8 +104,13 @@ def drawn(name: str, draws: int) -> Result:
     return Result.of(name, run_draws(name, IN_TESTS, range(draws)))
 
 
-def require_kept(name: str) -> None:
-    """Enough draws of a named world, and not too many failures. Labels as their own source are refused."""
+@pytest.mark.montecarlo
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMED)
+def test_named_worlds_keep_their_promise(name: str, request: pytest.FixtureRequest) -> None:
+    """Enough draws, and not too many failures. Labels as their own source are refused."""
+    if name not in (REFUTED, NEW_SOURCE):
+        request.getfixturevalue("untested")
     if not (first := drawn(name, 1)).draws:
         assert name.startswith("own source"), first.not_offered
         return
@@ -113,29 +118,7 @@ def require_kept(name: str) -> None:
     assert result.draws == DRAWS[name]
     assert chance(result) > SURE, f"{result.wrong[ERROR]} of {result.draws}"
     assert not name.startswith("labels") or result.wrong[ERROR], "labels use all of delta, or nearly"
-
-
-@pytest.mark.montecarlo
-@pytest.mark.slow
-@pytest.mark.usefixtures("untested")
-@pytest.mark.parametrize("name", [name for name in NAMED if name not in (REFUTED, NEW_SOURCE)])
-def test_named_worlds_keep_their_promise(name: str) -> None:
-    require_kept(name)
-
-
-@pytest.mark.montecarlo
-@pytest.mark.slow
-def test_a_source_of_labels_that_were_looked_at_keeps_the_promise() -> None:
-    require_kept(NEW_SOURCE)
-
-
-@pytest.mark.montecarlo
-@pytest.mark.slow
-def test_where_label_shift_is_refuted_labels_keep_the_promise() -> None:
-    result = drawn(REFUTED, DRAWS[REFUTED])
-    assert (result.draws, result.refusals) == (DRAWS[REFUTED], 0)
-    assert chance(result) > SURE, f"{result.wrong[ERROR]} of {result.draws}"
-    assert result.wrong[ERROR]
+    assert name != REFUTED or result.refusals == 0
 
 
 @pytest.mark.montecarlo
@@ -177,26 +160,17 @@ def sorted_pilot(scores: FloatArray, labels: IntArray, n_pilot: int, seed: int) 
 
 @pytest.mark.montecarlo
 @pytest.mark.slow
-def test_a_pilot_of_the_first_of_sorted_rows_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pacshift.certification.labelled.choose_pilot", sorted_pilot)
-    assert chance(drawn("labels, rows", 40)) < SURE
-
-
-@pytest.mark.montecarlo
-@pytest.mark.slow
-def test_one_miss_too_many_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    exact = LabelledTarget.cut
-    monkeypatch.setattr(LabelledTarget, "cut", lambda self, **asked: exact(self, **asked) + 1)
-    assert chance(drawn("labels, rows", 100)) < SURE
+@pytest.mark.parametrize("broken", ["a pilot of the first of sorted rows", "one miss too many"])
+def test_what_breaks_the_promise_of_labels_is_found(broken: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if broken == "one miss too many":
+        exact = LabelledTarget.cut
+        monkeypatch.setattr(LabelledTarget, "cut", lambda self, **asked: exact(self, **asked) + 1)
+    else:
+        monkeypatch.setattr("pacshift.certification.labelled.choose_pilot", sorted_pilot)
+    assert chance(drawn("labels, rows", 100 if broken == "one miss too many" else 40)) < SURE
 
 
 SMALL_HUNT = Effort(worlds=30, scan=2, neighbours=0, again=3, at_small_delta=0, max_classes=3)
-
-
-@pytest.fixture(scope="module")
-def bag() -> Bag:
-    with all_cores(lambda line: None, n_workers=1) as run_tries:
-        return hunt(run_tries, SMALL_HUNT, lambda line: None)
 
 
 def significant(results: list[Result]) -> dict[str, float]:
@@ -212,21 +186,17 @@ def significant(results: list[Result]) -> dict[str, float]:
 
 @pytest.mark.montecarlo
 @pytest.mark.slow
-def test_small_hunt_finds_nothing(bag: Bag) -> None:
+def test_small_hunt_finds_nothing_in_any_world_nor_in_all_together() -> None:
+    """All worlds together: failures come at most at a rate of the largest δ, in truth at a fraction of it."""
+    with all_cores(lambda line: None, n_workers=1) as run_tries:
+        bag = hunt(run_tries, SMALL_HUNT, lambda line: None)
     assert significant(bag.scanned) == {}
     assert significant(bag.again) == {}
-
-
-@pytest.mark.montecarlo
-@pytest.mark.slow
-def test_small_hunt_over_all_worlds_finds_nothing(bag: Bag) -> None:
-    """All worlds together: failures come at most at a rate of the largest δ, in truth at a fraction of it."""
-    for part in groups().values():
-        for group in part:
-            members = [one for one in group.members(bag.scanned) if not group.on_average]
-            failures, draws = sum(one.wrong[group.promise] for one in members), sum(one.draws for one in members)
-            if draws:
-                assert binomtest(failures, draws, 0.2, alternative="greater").pvalue > SURE, group.title
+    for group in (group for part in groups().values() for group in part if not group.on_average):
+        members = group.members(bag.scanned)
+        failures, draws = sum(one.wrong[group.promise] for one in members), sum(one.draws for one in members)
+        if draws:
+            assert binomtest(failures, draws, 0.2, alternative="greater").pvalue > SURE, group.title
 
 
 @dataclass(frozen=True)
@@ -285,27 +255,12 @@ def test_every_pair_of_options_has_its_turn() -> None:
 
 
 def test_every_option_of_calibrate_is_tried_or_changes_no_promise() -> None:
-    asked = {name for option in OPTIONS for name in [option.split("=")[0]]}
-    fixed = {
-        "epsilon",
-        "delta",
-        "method",
-        "class_balance",  # an option of PS-LP, whose options are all tried
-        "weights",
-        "rng",
-        "classes",
-        "note",
-        "model_id",
-        "valid_until",
-        "progress",
-    }
+    asked = {option.split("=")[0] for option in OPTIONS}
+    # class_balance is an option of PS-LP, whose options are all tried.
+    fixed = {"epsilon", "delta", "method", "class_balance", "weights", "rng", "classes"}
+    fixed |= {"note", "model_id", "valid_until", "progress"}
     # How rows are given, and which of them have a label, is a design.
-    data = {"source_scores", "source_labels", "target_scores"} | {
-        "groups",
-        "target_groups",
-        "labelled",
-        "labels_per",
-    }
+    data = {"source_scores", "source_labels", "target_scores", "groups", "target_groups", "labelled", "labels_per"}
     assert asked | fixed | data == set(inspect.signature(calibrate).parameters)
 
 
@@ -356,45 +311,35 @@ def test_a_random_row_of_a_random_group_has_the_law_of_its_class(sizes: tuple[in
     _, first = np.unique(sample.groups[order], return_index=True)
     rows = order[first]
     assert len(rows) == 9000
-    shares = np.array(
-        [
-            [(sample.source[rows[sample.labels[rows] == k], k] <= cut).mean() for cut in (0.3, 0.6)]
-            for k in range(3)
-        ]
-    )
+    members = [sample.source[rows[sample.labels[rows] == k], k] for k in range(3)]
+    shares = np.array([[(part <= cut).mean() for cut in (0.3, 0.6)] for part in members])
     assert shares == pytest.approx(np.array([[0.3, 0.533], [0, 0.333], [0.167, 0.333]]), abs=0.03)
     for label in range(3):  # groups of a class have one size, or a mean of 4
-        size = sizes[label % len(sizes)] or 4
-        assert (sample.labels == label).sum() == pytest.approx(
-            3000 * size, rel=0 if sizes != (GEOMETRIC,) else 0.05
-        )
+        rows_of_class, wide = (sample.labels == label).sum(), 0.05 if sizes == (GEOMETRIC,) else 0
+        assert rows_of_class == pytest.approx(3000 * (sizes[label % len(sizes)] or 4), rel=wide)
 
 
-def tried(stranger: tuple[int, int], *options: str) -> tuple[Try, FloatArray]:
+USUAL = 0.75 * 0.1 + 0.25 * 0.2
+MORE = (0.96 * 0.75 * 0.1 + 0.04 * 0.9) / (0.96 * 0.75 + 0.04)
+"""The misses of class 0, if a share of .04 are of class 0 and look like class 1."""
+
+
+@pytest.mark.parametrize(
+    ("stranger", "options", "error", "misses"),
+    [
+        ((0, 1), (), USUAL, [0.1, 0.2]),
+        ((0, 1), ("contamination",), 0.96 * USUAL + 0.04 * 0.9, [MORE, 0.2]),
+        ((NEW_KIND, 1), ("contamination",), 0.96 * USUAL + 0.04, [0.1, 0.2]),
+    ],
+)
+def test_strangers_count_where_they_are_asked_for(
+    stranger: tuple[int, int], options: tuple[str, ...], error: float, misses: list[float]
+) -> None:
     """Two classes, the sets of which miss .1 and .2, and label 0 in .9 of rows that look like class 1."""
     world = World("", LAW.atoms(), (10, 10), (0.75, 0.25), 10, stranger=stranger)
-    return Try("", world, Subject("PS-LP", "PS-LP"), 0.1, options), np.array([[0.1, 0.9], [0.3, 0.2]])
-
-
-def test_errors_count_strangers_where_they_are_asked_for() -> None:
-    usual = 0.75 * 0.1 + 0.25 * 0.2
-    case, table = tried((0, 1))
-    assert promised_error(case, np.diag(table), table) == pytest.approx(usual)
-    case, table = tried((0, 1), "contamination")  # a share of .04
-    assert promised_error(case, np.diag(table), table) == pytest.approx(0.96 * usual + 0.04 * 0.9)
-    case, table = tried((NEW_KIND, 1), "contamination")
-    assert promised_error(case, np.diag(table), table) == pytest.approx(0.96 * usual + 0.04)
-
-
-def test_labelled_rows_speak_of_strangers_too() -> None:
-    case, table = tried((0, 1))
-    assert class_misses(case, table) == pytest.approx([0.1, 0.2])
-    case, table = tried((0, 1), "contamination")  # a share of .04 are of class 0 and look like class 1
-    assert class_misses(case, table) == pytest.approx(
-        [(0.96 * 0.75 * 0.1 + 0.04 * 0.9) / (0.96 * 0.75 + 0.04), 0.2]
-    )
-    case, table = tried((NEW_KIND, 1), "contamination")
-    assert class_misses(case, table) == pytest.approx([0.1, 0.2])
+    case, table = Try("", world, Subject("PS-LP", "PS-LP"), 0.1, options), np.array([[0.1, 0.9], [0.3, 0.2]])
+    assert promised_error(case, np.diag(table), table) == pytest.approx(error)
+    assert class_misses(case, table) == pytest.approx(misses)
 
 
 @pytest.mark.parametrize("by_labels", [True, False])

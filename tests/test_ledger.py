@@ -296,6 +296,15 @@ def chance_of_wealth(given: Given, _: Any) -> float:
     return float(np.exp(nothing.log_wealth(given["start"]) - given["hurdle"]))
 
 
+def chance_of_looks(given: Given, cuts: tuple[int, ...]) -> float:
+    return looks.pass_chance(given["rows"], cuts, given["epsilon"])
+
+
+def level_of_lemma_2(given: Given) -> float:
+    """Of many-classes.md."""
+    return float((1 + given["level"]) * np.exp(-given["level"]))
+
+
 @pytest.fixture
 def ledger(monkeypatch: pytest.MonkeyPatch) -> Ledger:
     """Everything through which chance is spent, wrapped."""
@@ -306,26 +315,12 @@ def ledger(monkeypatch: pytest.MonkeyPatch) -> Ledger:
     made.spender(region, "exact_upper", events=size("count", "total"))
     made.spender(tails, "bernstein_upper", events=size("count", "total"))
     made.spender(inequalities, "chernoff_lower", level=log_level("exponent"), events=size("count", "total"))
-    made.spender(
-        prediction_powered,
-        "largest_ratio",
-        level=lambda given: (1 + given["level"]) * float(np.exp(-given["level"])),  # Lemma 2 of many-classes.md
-        events=lambda given: given["source"].size,
-    )
-    made.spender(
-        tails,
-        "deviation",  # again and again over smaller boxes: the same sums
-        level=lambda given: float(given["delta"].max()),
-        events=lambda given: len(given["delta"]),
-    )
+    made.spender(prediction_powered, "largest_ratio", level=level_of_lemma_2, events=size("source"))
+    # Again and again over smaller boxes: the same sums.
+    made.spender(tails, "deviation", level=lambda given: float(given["delta"].max()), events=size("delta"))
     # Tests.
     made.spender(bounds, "binomial_cut", key=None)
-    made.spender(
-        looks,
-        "look_cuts",
-        exact=lambda given, cuts: looks.pass_chance(given["rows"], cuts, given["epsilon"]),
-        key="test",
-    )
+    made.spender(looks, "look_cuts", exact=chance_of_looks, key="test")
     made.spender(ps, "pac_threshold", exact=chance_of_misses)
     made.spender(ps_w, "example_threshold")
     made.spender(ps_w, "worst_class_threshold")
@@ -366,7 +361,7 @@ def ledger(monkeypatch: pytest.MonkeyPatch) -> Ledger:
     made.promise(few_labels, "mix_within", events=at_every_look)
     made.promise(trust, "class_miss", events=all_ranks)
     made.promise(check, "check_assumption", lambda given: float(given["level"]))
-    made.promise(refusal, "check_label_shift", lambda given: 0.1 * given["request"].delta)
+    made.promise(certify, "check_label_shift", lambda given: 0.1 * given["request"].delta)
     made.promise(trust, "largest_clean_error")
     made.promise(trust, "sensitivity", lambda given: given["request"].delta, total=at_one_share)
     for owner in {next(kind for kind in each.__mro__ if "solve" in vars(kind)) for each in METHODS.values()}:
@@ -382,7 +377,6 @@ def ledger(monkeypatch: pytest.MonkeyPatch) -> Ledger:
         (words, "noticeable", "largest_difference", "outside_known"),
         (bets.Mixture, "row"),  # of the mean wealth, which is counted
         (refusal, "with_ways_on"),
-        (ps_t.PST, "_reasons"),
         (ps_t, "next_look"),
         (ps, "too_few"),
         (theorem.CurveOnDemand, "__call__"),
@@ -417,21 +411,11 @@ def _wrap_wealth(ledger: Ledger, patch: pytest.MonkeyPatch) -> None:
 
 def _wrap_net(ledger: Ledger) -> None:
     """The net of sets with one label: two bounds at each of its points, of which one per family is looked at."""
-    n_points: list[float] = []
-
-    def remembered(call: Callable[[], Any], given: Given) -> Any:
-        with ledger.silence():
-            found = call()
-        n_points.append(found[1])
-        return found
-
-    for name in ("_one_threshold", "_equal_misses", "_each_class"):
-        ledger.replace(trust, name, remembered)
     ledger.spender(
         trust.NetPoint,
         "__init__",
         level=lambda given: float(given["level"]),
-        events=lambda given: 2 * (n_points.pop(0) if n_points else 1),
+        events=lambda given: 2 * given["n_points"],
         key=None,
     )
     ledger.promise(trust, "net_below", lambda given: float(given["level"]))

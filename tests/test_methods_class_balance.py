@@ -12,9 +12,7 @@ from pacshift import (
     PSLP,
     Certificate,
     InputError,
-    PACClassifier,
     Population,
-    Tally,
     calibrate,
     verify,
 )
@@ -56,17 +54,6 @@ def test_a_rare_class_is_missed_more_often_and_sets_get_smaller() -> None:
     assert "not a promise" not in found[0].explain()
 
 
-def test_every_class_is_printed_where_the_balance_is_another() -> None:
-    population, rng = Population.synthetic(8, strength=4, rng=0), np.random.default_rng(0)
-    tally = Tally.from_scores(*population.draw(np.ones(8), 3000, rng)) + Tally.from_target(
-        population.draw(np.ones(8), 3000, rng)[0]
-    )
-    usual, other = (calibrate(tally, epsilon=0.2, class_balance=each).explain() for each in (3, 6))
-    assert "(the classes missed most)" in usual
-    assert "(all classes)" in other
-    assert all(f"class {label} " in other for label in range(8))
-
-
 def test_what_cannot_be_is_refused() -> None:
     for wrong in (2, 3.5, "3", None, True, "all"):
         with pytest.raises(InputError, match="class_balance must be 3, 6 or 'none'"):
@@ -88,14 +75,6 @@ def test_it_is_said_where_it_has_no_effect() -> None:
     assert found.facts.tuned_on == ""
 
 
-def test_files_keep_it(tmp_path: Path) -> None:
-    source, labels, target = rows(2, 1500)
-    found = calibrate(source, labels, target, epsilon=0.2, class_balance="none")
-    found.save(tmp_path / "c.json")
-    assert Certificate.load(tmp_path / "c.json").options["class_balance"] == "none"
-    assert Certificate.load(tmp_path / "c.json").facts == found.facts
-
-
 @pytest.mark.slow
 def test_the_command_line_takes_it_and_verifies(tmp_path: Path) -> None:
     import pyarrow as pa
@@ -114,10 +93,6 @@ def test_the_command_line_takes_it_and_verifies(tmp_path: Path) -> None:
     assert "--class-balance is for tuned thresholds" in bad(
         "calibrate", *paths, "-m", "PS-LW", "--class-balance", "6", "-o", tmp_path / "d.json"
     )
-
-
-def test_the_estimator_hands_it_on() -> None:
-    assert PACClassifier(class_balance=6).get_params()["class_balance"] == 6
 
 
 @pytest.mark.montecarlo

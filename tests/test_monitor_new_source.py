@@ -15,11 +15,12 @@ from pacshift import (
     LabelSheet,
     Monitor,
     PeriodReport,
+    Population,
     Tally,
     calibrate,
     label_sheet,
 )
-from pacshift.monitor.verdict import report_delta, source_delta
+from pacshift.files.codec import seal
 from pacshift.report import render_history
 
 PROMISE: dict[str, Any] = {"epsilon": 0.1, "delta": 0.05}
@@ -214,20 +215,7 @@ def test_the_way_back_to_the_first_source(tmp_path: Path) -> None:
     assert (again.source_periods, again.source_number, again.source_place) == (("November",), 2, 2)
 
 
-def test_shares_of_the_sources_add_up() -> None:
-    """The first source keeps its tenth; later ones share what the reports leave (the theorem's 0.98)."""
-    for looks in (1, 3):
-        assert looks * source_delta(0.1, 2, forever=True, looks=looks) == pytest.approx(0.02 * 0.1 / 6)
-        assert looks * report_delta(0.1, 2, forever=True, looks=looks) == pytest.approx(0.8 * 0.1 / 6)
-    later = sum(source_delta(0.1, number, forever=True) for number in range(1, 10_000))
-    assert source_delta(0.1, 0, forever=True) == source_delta(0.1, 7) == pytest.approx(0.01)
-    assert later <= 0.02 * 0.1
-    assert later == pytest.approx(0.02 * 0.1, rel=1e-3)
-
-
 def test_a_state_that_contradicts_itself_is_refused(tmp_path: Path) -> None:
-    from pacshift.files.codec import seal
-
     state = tmp_path / "watch"
     monitor, scores, truth = broken_monitor(state=state)
     monitor.new_source("September", *labelled(scores, truth)[:2])
@@ -251,25 +239,20 @@ def test_a_state_that_contradicts_itself_is_refused(tmp_path: Path) -> None:
             Monitor(SOURCE, **PROMISE, state=state)
 
 
-def is_right(report: PeriodReport, in_use: Certificate, mix: Any, truth: Any) -> bool:
+def is_right(report: PeriodReport, in_use: Certificate, mix: Any, truth: Population) -> bool:
     if report.fresh is None or report.error is None or report.prevalence is None:
         return False
-    scores, labels = truth
-    weights = np.asarray(mix)[labels] / np.bincount(labels)[labels]
-    errors = [
-        float(weights[scores[np.arange(len(labels)), labels] < each.thresholds[labels]].sum())
-        for each in (in_use, report.fresh)
-    ]
-    said = {"kept": errors[0] <= 0.1, "broken": errors[0] > 0.1}.get(report.verdict, True)
-    contains = report.error[0] <= errors[0] <= report.error[1]
-    return bool(said and contains and errors[1] <= 0.1 and report.prevalence.contains(mix).all())
+    error, fresh = (truth.error(each.thresholds, mix) for each in (in_use, report.fresh))
+    said = {"kept": error <= 0.1, "broken": error > 0.1}.get(report.verdict, True)
+    contains = report.error[0] <= error <= report.error[1]
+    return bool(said and contains and fresh <= 0.1 and report.prevalence.contains(mix).all())
 
 
 @pytest.mark.montecarlo
 @pytest.mark.parametrize("forever", [False, True])
 def test_reports_with_the_new_source_are_right(forever: bool) -> None:
     """After a break that is always seen, two reports per stream, delta 5 %: of 40 streams 2 may be wrong."""
-    truth = patients(60_000, [1 / 3] * 3, np.random.default_rng(77), bias=SCANNER)
+    truth = Population(*patients(60_000, [1 / 3] * 3, np.random.default_rng(77), bias=SCANNER))
     wrong, certified_wrong, informative = np.zeros(2, int), 0, 0
     for stream in range(40):
         monitor = Monitor(SOURCE, forever=forever, **PROMISE)
@@ -277,7 +260,7 @@ def test_reports_with_the_new_source_are_right(forever: bool) -> None:
         assert monitor.update(scores, "break").verdict == "refuted"
         rows, made, sheet = labelled(scores, labels, looks=())
         monitor.new_source("break", rows, made, sheet=sheet)
-        certified_wrong += own_error(made, truth) > 0.1
+        certified_wrong += truth.error(made.thresholds, USUAL) > 0.1
         for place, mix in enumerate((USUAL, [0.6, 0.3, 0.1])):
             report = monitor.update(month(1000 * stream + 2 + place, mix)[0], f"after {place}")
             wrong[place] += not is_right(report, made, mix, truth)
@@ -328,9 +311,3 @@ def test_stopping_by_the_labels_is_paid_for() -> None:
         wrong += fresh.thresholds.max() > 0.1
     assert undivided > 28  # P(Binomial(100, 18 %) > 28) is 0.4 %; it is 34
     assert wrong <= 28
-
-
-def own_error(certificate: Certificate, truth: Any) -> float:
-    scores, labels = truth
-    missed = scores[np.arange(len(labels)), labels] < certificate.thresholds[labels]
-    return float(np.dot(USUAL, [missed[labels == each].mean() for each in range(3)]))

@@ -15,7 +15,6 @@ from pacshift import Certificate, InputError, Monitor, Tally
 from pacshift.files import writing
 from pacshift.files.codec import seal
 from pacshift.monitor.periods import CountedRows, Period
-from pacshift.monitor.state import State
 
 SOURCE = source_tally(4000)
 GOOD: dict[str, Any] = {"epsilon": 0.1, "delta": 0.05, "forever": True, "method": "PS-LW"}
@@ -118,22 +117,6 @@ def test_killed_at_any_moment_nothing_is_lost(tmp_path: Path, monkeypatch: pytes
             break
     monkeypatch.setattr(os, "replace", plain_replace)
     assert crashes == 3  # tally, certificate and manifest
-
-
-def test_an_update_writes_the_state_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    written: list[int] = []
-    write = State.write
-
-    def watched(state: State, folder: Path) -> None:
-        written.append(state.saved.n_reports)
-        write(state, folder)
-
-    monkeypatch.setattr(State, "write", watched)
-    monitor = Monitor(SOURCE, **GOOD, state=tmp_path)
-    monitor.update(rows(0), "May")
-    monitor.update(rows(1), "June")
-    assert written == [1, 2]
-    assert [report.empty is not None for report in monitor.history] == [True, True]
 
 
 def test_a_step_that_fails_leaves_no_trace(tmp_path: Path) -> None:

@@ -248,25 +248,3 @@ def test_bad_questions(changes: dict[str, Any], message: str) -> None:
     asked = {"pilot": PILOT[0], "labels": PILOT[1], "n_target": 400, **QUICK} | changes
     with pytest.raises(InputError, match=message):
         plan(**asked)
-
-
-CASES: dict[str, tuple[FloatArray, FloatArray, float]] = {
-    "heart": (np.array([0.94, 0.06]), np.array([0.636, 0.364]), 0.1),
-    "agnews": (np.array([4, 4, 1, 4]) / 13, np.array([1, 1, 5, 1]) / 8, 0.05),
-}
-
-
-@pytest.mark.montecarlo
-@pytest.mark.parametrize("name", ["heart", pytest.param("agnews", marks=pytest.mark.long)])
-def test_real_scores_from_a_small_pilot(name: str, shared_data: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """10,000 rows of a real model's scores tell within 5 % how large sets of 20,000 rows are."""
-    monkeypatch.setattr("pacshift.planning.solve.effort_for", lambda _: solve.Effort(1, 1, 6, 4))
-    source_mix, target_mix, epsilon = CASES[name]
-    file = np.load(shared_data / name / "scores.npz")
-    everyone = Population(file["probs"], file["labels"])
-    scores, labels = everyone.draw(source_mix, 10_000, rng=11)
-    made = plan(
-        scores, labels, epsilon=epsilon, delta=0.05, target_mix=target_mix, n_source=20_000, n_target=20_000
-    )
-    truth = true_size(everyone, source_mix, target_mix, 20_000, method="PS-LP", epsilon=epsilon)
-    assert made.size == pytest.approx(truth, rel=0.05)

@@ -139,12 +139,6 @@ def test_bound_curve_marks_epsilon_and_the_chosen_point(full: Certificate) -> No
     assert np.allclose(np.asarray(between.get_ydata(), float), 0.18)  # on the line
 
 
-def test_a_curve_of_no_points_marks_none(full: Certificate) -> None:
-    ax = plots.bound_curve(replace(full, curve=BoundCurve(np.empty(0), np.empty(0), chosen=0.2)))
-    assert len(ax.lines) == 2
-    assert "</svg>" in drawn(ax)
-
-
 def test_set_sizes_are_shares_of_the_target(full: Certificate) -> None:
     ax = plots.set_sizes(replace(full, set_sizes=np.array([100, 600, 300, 0, 0, 0])))
     heights = [bar.get_height() for bar in ax.patches]  # type: ignore[attr-defined]
@@ -209,11 +203,3 @@ def test_the_groups_that_differ_most_are_drawn(full: Certificate) -> None:
     )
     assert len(ax.get_yticks()) == 3
     assert np.asarray(ax.lines[0].get_xdata())[-1] == pytest.approx(50)
-
-
-def test_the_sensitivity_is_drawn_as_it_is(full: Certificate) -> None:
-    found = full.with_curves().sensitivity
-    assert found is not None
-    line = plots.sensitivity_curve(full).lines[0]
-    assert np.array_equal(np.asarray(line.get_xdata()), found.contamination)
-    assert np.array_equal(np.asarray(line.get_ydata()), found.bounds)

@@ -9,19 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from pacshift import (
-    PSLP,
-    PSLW,
-    PSW,
-    AssumptionError,
-    InputError,
-    Oracle,
-    Population,
-    Tally,
-    calibrate,
-    resample,
-)
-from pacshift.arrays import BoolArray, FloatArray
+from pacshift import PSLP, PSLW, PSW, AssumptionError, InputError, Oracle, Population, Tally, calibrate, resample
+from pacshift.arrays import FloatArray
 from pacshift.bounds import Interval
 from pacshift.methods import Method, Solution, Task
 from pacshift.mix.region import PrevalenceRegion, prevalence_region, weight_bounds
@@ -32,12 +21,11 @@ from pacshift.ps_lp.theorem import (
     ONE_THRESHOLD,
     TUNED,
     betting_test,
-    certified_thresholds,
     plan_for,
 )
 from pacshift.tally.grid import largest_threshold
 from strategies import tallies
-from worlds import make_world, run
+from worlds import make_world, proven, run
 
 
 def solve(tally: Tally, epsilon: float = 0.1, delta: float = 0.05, method: Method | None = None) -> Solution:
@@ -76,11 +64,8 @@ def test_the_same_counts_give_the_same_answer_in_any_order() -> None:
     one = solve(Tally.from_scores(scores, labels) + target)
     other = solve(target + Tally.from_scores(scores[order], labels[order]))
     assert np.array_equal(one.thresholds, other.thresholds)
-    curves = [found.curve() for found in (one, other) if found.curve is not None]
-    assert len(curves) == 2
-    assert curves[0] is not None
-    assert curves[1] is not None
-    assert np.array_equal(curves[0].bounds, curves[1].bounds)
+    first, second = [curve.bounds for found in (one, other) if found.curve and (curve := found.curve())]
+    assert np.array_equal(first, second)
 
 
 def test_an_unseen_class_may_be_put_into_every_set() -> None:
@@ -101,16 +86,6 @@ def test_an_unseen_class_may_be_put_into_every_set() -> None:
         assert included[kind][:2].min() > 0
     with pytest.raises(InputError, match="unseen"):
         PSLP(unseen="some")  # type: ignore[arg-type]
-
-
-def proven(
-    tally: Tally, epsilon: float = 0.1, delta: float = 0.05, included: BoolArray | None = None
-) -> dict[str, FloatArray]:
-    """The thresholds of every kind."""
-    region = prevalence_region(tally.confusion, tally.target, delta=MANY_ROWS.region * delta)
-    nobody = np.zeros(tally.n_classes, bool)
-    plan = plan_for(tally, epsilon=epsilon, delta=delta)
-    return certified_thresholds(tally, region, plan, included=nobody if included is None else included)
 
 
 @pytest.mark.slow
@@ -146,8 +121,8 @@ def test_where_no_single_threshold_passes_equal_miss_rate_may() -> None:
 
 
 def test_weights_are_prevalence_over_priors() -> None:
-    found = solve(make_world(3, strength=4, shift=0.3).draw(20_000, 20_000, np.random.default_rng(0)))
     world = make_world(3, strength=4, shift=0.3)
+    found = solve(world.draw(20_000, 20_000, np.random.default_rng(0)))
     assert found.weights is not None
     assert found.weights.contains(world.weights).all()
     assert (found.weights.upper - found.weights.lower < 0.5).all()
@@ -189,13 +164,17 @@ HARD = {
     "many classes": (make_world(20, strength=5, shift=0.2), 4000, 0.2),
     "strong shift": (make_world(4, strength=3, shift=0.7), 1200, 0.1),
 }
+DRAWS = [
+    pytest.param(0.2, 25, marks=pytest.mark.montecarlo),
+    *(pytest.param(delta, 500, marks=pytest.mark.long) for delta in (0.2, 0.02)),
+]
 
 
-@pytest.mark.montecarlo
+@pytest.mark.parametrize(("delta", "repeats"), DRAWS)
 @pytest.mark.parametrize("name", HARD)
-def test_the_target_error_is_kept_in_hard_worlds(name: str) -> None:
+def test_the_target_error_is_kept_in_hard_worlds(name: str, delta: float, repeats: int) -> None:
     world, size, epsilon = HARD[name]
-    delta, repeats = 0.2, 6 if name == "many classes" else 25
+    repeats = 6 if (name, repeats) == ("many classes", 25) else repeats
     rng = np.random.default_rng(11)
     failed = sum(
         run(PSLP(), world, world.draw(size, size, rng), epsilon, delta, seed).failed(world, epsilon)
@@ -204,26 +183,11 @@ def test_the_target_error_is_kept_in_hard_worlds(name: str) -> None:
     assert binomtest(failed, repeats, delta, alternative="greater").pvalue > 1e-3
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("name", HARD)
-def test_the_target_error_is_kept_in_hard_worlds_in_many_draws(name: str) -> None:
-    world, size, epsilon = HARD[name]
-    rng = np.random.default_rng(12)
-    for delta in (0.2, 0.02):
-        failed = sum(
-            run(PSLP(), world, world.draw(size, size, rng), epsilon, delta, seed).failed(world, epsilon)
-            for seed in range(500)
-        )
-        assert binomtest(failed, 500, delta, alternative="greater").pvalue > 1e-3
-
-
 def failures_of_kinds(name: str, delta: float, repeats: int, *, bins: bool = True) -> dict[str, int]:
     """How often each kind of sets by itself misses more than ε, or label shift is refuted where it holds."""
     world, size, epsilon = HARD[name]
-    rng, failed = (
-        np.random.default_rng([13, repeats]),
-        dict.fromkeys((TUNED if bins else ONE_THRESHOLD, EQUAL_MISS_RATE), 0),
-    )
+    failed = dict.fromkeys((TUNED if bins else ONE_THRESHOLD, EQUAL_MISS_RATE), 0)
+    rng = np.random.default_rng([13, repeats])
     for _ in range(repeats):
         try:
             tally = world.draw(size, size, rng)
@@ -235,21 +199,16 @@ def failures_of_kinds(name: str, delta: float, repeats: int, *, bins: bool = Tru
     return failed
 
 
-@pytest.mark.montecarlo
 @pytest.mark.parametrize("bins", [True, False])  # without bins: one threshold instead of tuned ones
+@pytest.mark.parametrize(("delta", "repeats"), DRAWS[:2])
 @pytest.mark.parametrize("name", HARD)
-def test_every_kind_keeps_the_target_error_in_hard_worlds(name: str, bins: bool) -> None:
-    repeats = 6 if name == "many classes" else 25
-    for kind, count in failures_of_kinds(name, 0.2, repeats, bins=bins).items():
-        assert binomtest(count, repeats, 0.2, alternative="greater").pvalue > 1e-3, kind
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("name", HARD)
-def test_every_kind_keeps_the_target_error_in_hard_worlds_in_many_draws(name: str) -> None:
-    # Each kind has less than δ for itself: the shares of both kinds and of the region are all of δ.
-    for kind, count in failures_of_kinds(name, 0.2, 400).items():
-        assert binomtest(count, 400, 0.2, alternative="greater").pvalue > 1e-3, kind
+def test_every_kind_keeps_the_target_error_in_hard_worlds(
+    name: str, delta: float, repeats: int, bins: bool
+) -> None:
+    """Each kind has less than δ for itself: the shares of both kinds and of the region are all of δ."""
+    repeats = 6 if (name, repeats) == ("many classes", 25) else repeats
+    for kind, count in failures_of_kinds(name, delta, repeats, bins=bins).items():
+        assert binomtest(count, repeats, delta, alternative="greater").pvalue > 1e-3, kind
 
 
 @pytest.mark.montecarlo
@@ -328,4 +287,6 @@ def test_one_threshold_lies_between_ps_w_and_the_one_that_knows_the_mix() -> Non
 def only(mix: FloatArray) -> PrevalenceRegion:
     """The region of one mix, as if it were known."""
     nothing: FloatArray = np.empty((0, len(mix)))
-    return PrevalenceRegion(nothing, np.empty(0), nothing, np.empty(0), Interval(mix, mix), 0.0)
+    return PrevalenceRegion(
+        nothing, np.empty(0), nothing, np.empty(0), Interval(mix, mix), 0.0, Interval(mix, mix)
+    )

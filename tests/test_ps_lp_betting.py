@@ -168,9 +168,8 @@ def test_the_choice_among_zones_and_parts_is_not_monotone(monkeypatch: pytest.Mo
     """Why the page speaks of an ideal test: with fewer misses the margin can fall, because the choice changes."""
     monkeypatch.setattr("pacshift.ps_lp.betting.STAKE_RATIO", 1.12)  # the example was found with these cells
     counts, share, nothing = np.array([110, 306, 86]), np.array([0.7, 0.056, 0.244]), np.empty((0, 3))
-    region = PrevalenceRegion(
-        nothing, np.empty(0), nothing, np.empty(0), Interval(share - 0.02, share + 0.02), 0.0
-    )
+    box = Interval(share - 0.02, share + 0.02)
+    region = PrevalenceRegion(nothing, np.empty(0), nothing, np.empty(0), box, 0.0, box)
 
     def falls(test: BettingTest) -> bool:
         return bool((margins(test, np.array([10, 4, 13])) < margins(test, np.array([10, 6, 13])) - 1e-6).any())
@@ -268,17 +267,12 @@ LEVEL = MANY_ROWS.region + MANY_ROWS.miss_rates + MANY_ROWS.wealth
 """Share of delta that one family of thresholds may use up, its region included."""
 
 
-@pytest.mark.montecarlo
-@pytest.mark.parametrize(("epsilon", "delta", "repeats"), [(0.1, 0.2, 200), (0.05, 5e-4, 100)])
+DRAWS = [pytest.param(*case, marks=pytest.mark.montecarlo) for case in ((0.1, 0.2, 200), (0.05, 5e-4, 100))]
+DRAWS += [pytest.param(*case, 4000, marks=pytest.mark.long) for case in ((0.1, 0.2), (0.3, 0.02), (0.05, 5e-4))]
+
+
+@pytest.mark.parametrize(("epsilon", "delta", "repeats"), DRAWS)
 @pytest.mark.parametrize("world", range(len(WORLDS)))
 def test_errors_of_epsilon_rarely_pass(world: int, epsilon: float, delta: float, repeats: int) -> None:
     passed = passes_at_epsilon(world, epsilon, delta, repeats)
     assert binomtest(passed, repeats, LEVEL * delta, alternative="greater").pvalue > 1e-3
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 0.2), (0.3, 0.02), (0.05, 5e-4)])
-@pytest.mark.parametrize("world", range(len(WORLDS)))
-def test_errors_of_epsilon_rarely_pass_in_many_draws(world: int, epsilon: float, delta: float) -> None:
-    passed = passes_at_epsilon(world, epsilon, delta, 4000)
-    assert binomtest(passed, 4000, LEVEL * delta, alternative="greater").pvalue > 1e-3

@@ -71,16 +71,22 @@ def test_what_log_concave_tails_weigh_at_least_is_integrated_rightly(
 
 
 @pytest.mark.montecarlo
-@given(seeds, st.integers(2, 5), st.sampled_from([0.02, 0.1, 0.4]), st.sampled_from([0.3, 0.05, 5e-4]))
-@settings(deadline=None, max_examples=60)
+@given(
+    seeds,
+    st.integers(2, 5),
+    st.sampled_from([0.02, 0.1, 0.4]),
+    st.sampled_from([0.3, 0.05, 5e-4]),
+    st.sampled_from([0.0, 0.5]),
+)
+@settings(deadline=None, max_examples=90)
 def test_a_mixture_of_two_classes_has_the_tail_that_was_promised(
-    seed: int, size: int, epsilon: float, delta: float
+    seed: int, size: int, epsilon: float, delta: float, caution: float
 ) -> None:
     rng = np.random.default_rng(seed)
     counts = rng.integers(1, 10**size, 2)
     share = mix(rng, 2, float(rng.choice([0.3, 3.0])))
     box = box_around(share, float(rng.choice([0.0, 0.01, 1.0])))
-    ranks = equal_miss_ranks(inside(box), box, counts, epsilon=epsilon, delta=delta)
+    ranks = equal_miss_ranks(inside(box), box, counts, epsilon=epsilon, delta=delta, caution=caution)
     for one in np.linspace(box.lower[0], box.upper[0], 5):
         assert tail_of_two(counts, ranks, np.array([one, 1 - one]), epsilon) <= delta * 1.001
 
@@ -101,13 +107,6 @@ def test_ranks_of_different_rates_have_the_tail_that_was_promised_too(seed: int,
         return
     for one in np.linspace(box.lower[0], box.upper[0], 5):
         assert tail_of_two(counts, ranks, np.array([one, 1 - one]), epsilon) <= delta * 1.001
-
-
-def test_the_worst_mix_is_promised_for_not_the_middle_one() -> None:
-    counts, box = np.array([50_000] * 5 + [300]), Interval(np.zeros(6), np.ones(6))
-    ranks = equal_miss_ranks(any_mix(6), box, counts, epsilon=0.2, delta=1e-3)
-    assert ranks.min() > 0
-    assert beta.sf(0.2, ranks[-1], 301 - ranks[-1]) <= 1e-3  # all of the target may be of the last class
 
 
 def tail_of_two(counts: IntArray, ranks: IntArray, share: FloatArray, epsilon: float) -> float:
@@ -196,18 +195,6 @@ def test_ranks_do_not_fall_as_the_rate_grows_with_any_caution(seed: int, caution
     assert (ranks <= ranks_of(1.0, counts)).all()
 
 
-@pytest.mark.montecarlo
-@given(seeds, st.sampled_from([0.02, 0.1, 0.4]), st.sampled_from([0.3, 0.05, 5e-4]))
-@settings(deadline=None, max_examples=30)
-def test_cautious_ranks_have_the_tail_that_was_promised(seed: int, epsilon: float, delta: float) -> None:
-    rng = np.random.default_rng(seed)
-    counts = rng.integers(20, 3000, 2)
-    box = box_around(mix(rng, 2, 3.0), float(rng.choice([0.0, 0.05, 1.0])))
-    ranks = equal_miss_ranks(inside(box), box, counts, epsilon=epsilon, delta=delta, caution=0.5)
-    for one in np.linspace(box.lower[0], box.upper[0], 5):
-        assert tail_of_two(counts, ranks, np.array([one, 1 - one]), epsilon) <= delta * 1.001
-
-
 @given(st.integers(1, 10**6), st.floats(0, 1), st.sampled_from([0.3, 0.01, 5e-4, 1e-8]))
 @settings(deadline=None, max_examples=100)
 def test_of_one_class_it_is_the_quantile_of_its_beta_law(total: int, where: float, delta: float) -> None:
@@ -247,16 +234,9 @@ def test_of_a_known_mix_it_is_hardly_above_what_is_drawn(n_classes: int) -> None
     assert np.mean(draws > found) >= 0.006  # rounding up costs a little, no more
 
 
-def test_without_thresholds_nothing_is_missed() -> None:
-    box = Interval(np.array([0.2, 0.4]), np.array([0.6, 0.8]))
-    assert upper_quantile(np.array([10, 0]), np.array([0, 0]), box, delta=0.01) == 0
-
-
 def test_beyond_its_tables_it_says_one() -> None:
-    counts, box = (
-        np.full(MAX_CONVOLVED_CLASSES + 1, 100),
-        Interval(np.zeros(MAX_CONVOLVED_CLASSES + 1), np.ones(MAX_CONVOLVED_CLASSES + 1)),
-    )
-    assert upper_quantile(counts, counts // 10, box, delta=0.01) == 1
+    counts = np.full(MAX_CONVOLVED_CLASSES + 1, 100)
+    assert upper_quantile(counts, counts // 10, Interval(0.0 * counts, 0.01 * counts), delta=0.01) == 1
     few = Interval(np.array([0.2, 0.4]), np.array([0.6, 0.8]))
+    assert upper_quantile(np.array([10, 0]), np.array([0, 0]), few, delta=0.01) == 0  # nothing is missed
     assert upper_quantile(counts[:2], counts[:2] // 10, few, delta=MIN_CONVOLVED_DELTA / 2) == 1

@@ -11,21 +11,12 @@ from scipy.stats import beta, binomtest
 from benchmarks.many import hidden_error
 from pacshift import AssumptionError, Population, Tally, calibrate
 from pacshift.bounds import Interval, binomial_cut
+from pacshift.methods import Task
 from pacshift.methods.ps_lp import reasons_for_many_classes
-from pacshift.mix.programs import MixProgram
-from pacshift.mix.region import prevalence_region
-from pacshift.ps_lp.equal_miss_rate import equal_miss_ranks, known_box, ranks_for_any_mix
-from pacshift.ps_lp.theorem import EQUAL_MISS_RATE, ONE_THRESHOLD, certified_thresholds, plan_for
+from pacshift.ps_lp.equal_miss_rate import known_box, ranks_for_any_mix
+from pacshift.ps_lp.theorem import EQUAL_MISS_RATE, ONE_THRESHOLD
 from strategies import seeds
-
-
-def test_a_few_small_classes_do_not_drag_down_the_others() -> None:
-    counts = np.array([2000] * 245 + [60] * 5)
-    every_mix = MixProgram(np.empty((0, 250)), np.empty(0)), Interval(np.zeros(250), np.ones(250))
-    equal = equal_miss_ranks(*every_mix, counts, epsilon=0.1, delta=0.05)
-    assert equal[0] == 65
-    ranks = ranks_for_any_mix(counts, epsilon=0.1, delta=0.05)
-    assert ranks[0] == 154 == binomial_cut(2000, epsilon=0.1, delta=0.05 / 250) + 1
+from worlds import proven
 
 
 @given(seeds, st.sampled_from([0.05, 0.2]), st.sampled_from([0.1, 1e-3]))
@@ -107,10 +98,7 @@ def test_between_50_and_200_classes_the_region_passes_known_bounds_on() -> None:
     tally = tally + Tally.from_target(target, soft=False)
     sizes = []
     for known in (None, Interval(0.95 * even, 1.05 * even)):
-        region = prevalence_region(tally.confusion, tally.target, delta=0.005, known=known)
-        kinds = certified_thresholds(
-            tally, region, plan_for(tally, epsilon=0.1, delta=0.05), included=np.zeros(60, bool)
-        )
+        kinds = proven(tally, known=known)
         sizes.append([population.size(kinds[kind], even) for kind in ("one threshold", "rescaled")])
     assert (np.array(sizes[1]) < np.array(sizes[0])).all()
 
@@ -133,25 +121,13 @@ def test_known_bounds_keep_the_promise_and_raise_the_ranks(few: int) -> None:
     assert errors.mean() > 0.8 * epsilon
 
 
-@pytest.mark.montecarlo
-def test_errors_above_epsilon_are_as_rare_as_promised() -> None:
-    """Scores are uniform within each class, so that the miss rate below a threshold is the threshold."""
-    counts, epsilon, delta, repeats = np.array([300] * 30 + [40] * 2), 0.1, 0.1, 1000
-    ranks = ranks_for_any_mix(counts, epsilon=epsilon, delta=delta)
-    rng = np.random.default_rng(1)
-    share, used = rng.dirichlet(np.ones(32)), ranks > 0
-    rates = np.zeros((repeats, 32))
-    rates[:, used] = rng.beta(ranks[used], counts[used] + 1 - ranks[used], (repeats, int(used.sum())))
-    failed = int((rates @ share > epsilon).sum())
-    assert binomtest(failed, repeats, delta, alternative="greater").pvalue > 1e-3
-
-
 def test_what_is_said_about_the_target_is_true() -> None:
     tally = Tally.from_scores(np.eye(3)[[0, 1, 2] * 10], [0, 1, 2] * 10)
     cuts = np.full(3, 0.5)
 
     def said(kind: str, *, tried: bool, contamination: float = 0.0) -> str:
-        return " ".join(reasons_for_many_classes(tally, cuts, kind=kind, tried=tried, contamination=contamination))
+        task = Task(0.1, 0.05, contamination=contamination)
+        return " ".join(reasons_for_many_classes(tally, task, cuts, kind=kind, tried=tried))
 
     assert said(ONE_THRESHOLD, tried=True) == ""
     chosen = said(EQUAL_MISS_RATE, tried=True)

@@ -15,10 +15,10 @@ from scipy.stats import binomtest
 from pacshift import AssumptionError, Tally
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.bounds import Interval
-from pacshift.mix.region import prevalence_region
 from pacshift.paths.sample import RowSample
-from pacshift.ps_lp.theorem import MANY_ROWS, TUNED, certified_thresholds, plan_for
+from pacshift.ps_lp.theorem import TUNED
 from pacshift.ps_lp.tuned import HeldOut, HeldOutRows, tune
+from worlds import proven
 
 N_CLASSES, ROWS_PER_CLASS, N_TARGET = 20, 600, 4000
 EPSILON, DELTA = 0.1, 0.05
@@ -74,16 +74,11 @@ def errs_too_much(seed: int, certify_all: bool) -> bool:
     assert tuning.on_rows
     if certify_all:
         tuning = replace(tuning, held=np.zeros_like(tuning.held))
-    none, mix = np.zeros(N_CLASSES, bool), np.full(N_CLASSES, 1 / N_CLASSES)
+    mix = np.full(N_CLASSES, 1 / N_CLASSES)
     try:
-        region = prevalence_region(
-            tally.confusion, tally.target, delta=MANY_ROWS.region * DELTA, known=Interval(mix, mix)
-        )
+        found = proven(tally, EPSILON, DELTA, known=Interval(mix, mix), tuning=tuning)
     except AssumptionError:
         return True
-    found = certified_thresholds(
-        tally, region, plan_for(tally, epsilon=EPSILON, delta=DELTA), included=none, tuning=tuning
-    )
     return bool(np.clip(2 * found[TUNED] - 1, 0, 1) @ mix > EPSILON)
 
 

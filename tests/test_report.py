@@ -164,15 +164,6 @@ def test_in_short_stands_above_everything_else_and_needs_no_symbols(pages: dict[
 
 
 @pytest.mark.usefixtures("undrawn")
-def test_the_last_day_stands_above_everything_else() -> None:
-    certificate = SHAPES["default"]
-    assert certificate.provenance is not None
-    dated = replace(certificate, provenance=replace(certificate.provenance, valid_until="2027-01-31"))
-    head, _, _ = render_report(dated).partition("<nav")
-    assert "Valid until 2027-01-31." in head
-
-
-@pytest.mark.usefixtures("undrawn")
 def test_the_curve_is_no_second_guarantee() -> None:
     assert "a picture, not a second guarantee" in " ".join(render_report(SHAPES["full"]).split())
 
@@ -265,13 +256,6 @@ def test_an_existing_file_is_kept_unless_allowed(tmp_path: Path) -> None:
     write_report(SHAPES["bare"], path)
     assert path.read_text(encoding="utf-8") == render_report(SHAPES["bare"])
     assert [entry.name for entry in tmp_path.iterdir()] == ["report.html"]
-
-
-def test_a_loaded_certificate_gives_the_same_page(tmp_path: Path, pages: dict[str, str]) -> None:
-    for name in ("trivial", "hostile"):
-        SHAPES[name].save(tmp_path / "certificate.json")
-        loaded = Certificate.load(tmp_path / "certificate.json")
-        assert render_report(loaded, comparison=ROWS) == pages[name]
 
 
 def test_colours_contrast_in_light_dark_and_print(pages: dict[str, str]) -> None:

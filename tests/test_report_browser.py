@@ -8,8 +8,9 @@ import pytest
 
 from certificates import HOSTILE, every_shape
 from pacshift.plots.axes import readable
-from pacshift.report import render_refusal
+from pacshift.report import render_history, render_refusal
 from reports import every_page
+from test_report_history import MONITORS
 from test_report_refusal import SHAPES as REFUSED
 from test_report_refusal import refusals
 
@@ -25,6 +26,7 @@ Open = Callable[..., Any]
 def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("reports")
     pages = every_page() | {f"refused {name}": render_refusal(error) for name, error in refusals().items()}
+    pages |= {name: render_history(make()) for name, make in MONITORS.items()}
     paths = {name: folder / f"{name.replace(' ', '-')}.html" for name in pages}
     for name, path in paths.items():
         path.write_text(pages[name], encoding="utf-8")
@@ -64,7 +66,7 @@ def _note_dialog(dialog: Any, complaints: list[str]) -> None:
     dialog.dismiss()
 
 
-@pytest.mark.parametrize("name", [*SHAPES, *(f"refused {name}" for name in REFUSED)])
+@pytest.mark.parametrize("name", [*SHAPES, *MONITORS, *(f"refused {name}" for name in REFUSED)])
 def test_no_complaints_and_no_sideways_scrolling(visit: Open, name: str) -> None:
     for width, scheme in ((DESK, "light"), (PHONE, "dark")):
         page = visit(name, width=width, scheme=scheme)
@@ -76,10 +78,12 @@ def test_no_complaints_and_no_sideways_scrolling(visit: Open, name: str) -> None
         assert page.evaluate(outside) == []
 
 
-def test_hostile_class_names_stay_text(visit: Open) -> None:
-    page = visit("hostile")
+@pytest.mark.parametrize(("name", "table", "more"), [("hostile", ".classes", 0), ("hostile year", ".periods", 20)])
+def test_hostile_names_stay_text(visit: Open, name: str, table: str, more: int) -> None:
+    page = visit(name)
     assert page.locator("img, script, iframe, object, b").count() == 0
-    assert page.locator(".classes tbody th").all_inner_texts() == [readable(name, 120) for name in HOSTILE]
+    names = [readable(name, 120) for name in [*HOSTILE, *map(str, range(more))]]
+    assert page.locator(f"{table} tbody th").all_inner_texts() == names
     drawn = page.locator("svg text").all_text_contents()
     assert any(text.startswith("<img src=x onerror") for text in drawn)
     assert page.evaluate("document.querySelectorAll('svg svg').length") == 0
@@ -105,12 +109,13 @@ def test_the_keyboard_reaches_everything(visit: Open) -> None:
     assert page.locator("details pre").is_visible()
 
 
-def test_paper_gets_everything_but_the_menus(visit: Open) -> None:
-    page = visit("many", scheme="dark")
+@pytest.mark.parametrize("name", ["many", "hostile year"])
+def test_paper_gets_everything_but_the_menus(visit: Open, name: str) -> None:
+    page = visit(name, scheme="dark")
     page.emulate_media(media="print")
     assert not page.locator("nav").is_visible()
     table = page.locator(".scroll").first.evaluate("e => [e.scrollHeight, e.clientHeight]")
-    assert table[0] == table[1]  # all 200 rows are printed
+    assert table[0] == table[1]  # all rows are printed
     ground = "getComputedStyle(document.querySelector('section')).backgroundColor"
     assert page.evaluate(ground) == "rgb(255, 255, 255)"
     assert page.pdf(format="A4").startswith(b"%PDF")

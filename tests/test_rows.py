@@ -7,25 +7,27 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
-from pacshift import InputError, calibrate, prevalence, read, verify
+from pacshift import InputError, calibrate, label_sheet, prevalence, read, verify
 from pacshift.rows import fold
 from pacshift.rows.arrow.table import read_rows
 from pacshift.rows.base import Batch, Rows
 from pacshift.rows.memory import memory
 from pacshift.scores.transforms import TRANSFORMS
+from score_tables import save
 
 CLASSES = ("a", "b", "c")
 N_ROWS = 900
-KINDS = ("memory", "frame", "parquet", "two files")
+KINDS = ("memory", "frame", "parquet", "two files", "csv", "feather")
 Maker = Callable[..., Rows]
 
 
 @pytest.fixture(scope="module")
 def table() -> pd.DataFrame:
     rng = np.random.default_rng(5)
-    scores = rng.dirichlet([1, 1, 1], N_ROWS).astype(np.float32)
+    scores = np.round(rng.dirichlet([1, 1, 1], N_ROWS) * 1024) / 1024  # the same as text, float32 and float64
     scores[1::7] = scores[::7][: len(scores[1::7])]  # equal rows
     labels = np.array(CLASSES, object)[rng.integers(0, 3, N_ROWS)]
     table = pd.DataFrame(scores, columns=[f"p_{name}" for name in CLASSES]).assign(label=labels)
@@ -40,10 +42,11 @@ def make(request: Any, table: pd.DataFrame, tmp_path: Path, monkeypatch: Any) ->
         return partial(_in_memory, table)
     if request.param == "frame":
         return partial(_in_table, table)
-    halves = [table] if request.param == "parquet" else [table[:350], table[350:]]
-    paths = [tmp_path / f"{place}.parquet" for place in range(len(halves))]
+    suffix = request.param if request.param in ("csv", "feather") else "parquet"
+    halves = [table[:350], table[350:]] if request.param == "two files" else [table]
+    paths = [tmp_path / f"{place}.{suffix}" for place in range(len(halves))]
     for path, half in zip(paths, halves, strict=True):
-        half.to_parquet(path)
+        save(pa.Table.from_pandas(half, preserve_index=False), path)
     return partial(_in_table, paths)
 
 
@@ -81,6 +84,22 @@ def test_every_kind_has_the_same_counts(make: Maker, table: pd.DataFrame, group:
         assert found == wanted
         assert found.source_grouped == wanted.source_grouped
         assert found.target_grouped == wanted.target_grouped
+    for how in ({"grid": False}, {"grid": True, "soft": False}, {"grid": True, "score": "margin"}):
+        known = _in_memory(table, label="label", group=group)
+        assert make(label="label", group=group).tally(**how) == known.tally(**how)
+
+
+@pytest.mark.parametrize("group", [False, True])
+def test_every_kind_has_the_same_arrays_and_label_sheet(make: Maker, table: pd.DataFrame, group: bool) -> None:
+    rows, known = make(label="label", group=group), _in_memory(table, label="label", group=group)
+    for found, wanted in zip(rows.arrays(), known.arrays(), strict=True):
+        assert found.tolist() == wanted.tolist()
+    made, expected = (
+        label_sheet(one, budget=120, looks=(100,), rng=5)
+        for one in (make(target=True, group=group), _in_memory(table, target=True, group=group))
+    )
+    assert made.rows.tolist() == expected.rows.tolist()
+    assert (made.target_sha256, made.n_pilot) == (expected.target_sha256, expected.n_pilot)
 
 
 @pytest.mark.parametrize("group", [False, True])

@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -18,7 +17,7 @@ from pacshift import Certificate, tally_table, write_sets
 from pacshift.errors import InputError
 from pacshift.rows.arrow.files import list_files
 from pacshift.tally.once import repeated_files
-from score_tables import LABELS, NAMES, SCORES, labelled, save, unlike_its_columns
+from score_tables import labelled, save, unlike_its_columns
 
 
 def part(rows: slice) -> Any:
@@ -82,14 +81,6 @@ def test_all_who_read_tables_refuse(folder: Path, tmp_path: Path) -> None:
     ):
         with pytest.raises(InputError, match="have the same content"):
             read()
-
-
-def test_archives(tmp_path: Path) -> None:
-    names = np.array(NAMES)
-    for name in ("a", "b"):
-        np.savez(tmp_path / f"{name}.npz", probs=SCORES, labels=LABELS, class_names=names)
-    with pytest.raises(InputError, match="have the same content"):
-        tally_table(tmp_path, label="labels")
 
 
 def test_files_without_rows_are_alike_and_allowed(folder: Path) -> None:

@@ -3,7 +3,6 @@
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from pacshift import InputError, Tally, calibrate, tally_table, write_sets
+from pacshift import InputError, Tally, calibrate, tally_table
 from pacshift.scores import frames
 
 NAMES = ["cat", "dog", "owl"]
@@ -100,16 +99,6 @@ def test_labels_may_be_a_column_of_a_stream() -> None:
     assert lazy == Tally.from_scores(scores, related)
     with pytest.raises(InputError, match="must be one column, got 2"):
         Tally.from_scores(scores, labels.with_columns(b=1))
-
-
-def test_sets_of_a_stream_are_written(tmp_path: Path) -> None:
-    table = columns()
-    made = calibrate(tally_table(pl.LazyFrame(table), label="animal"), epsilon=0.1, delta=0.05, method="PS")
-    for place, frame in enumerate((duckdb_relation(table), pl.LazyFrame(table), pd.DataFrame(table))):
-        written = write_sets(made, frame, tmp_path / f"{place}.parquet", keep=["id"])
-        assert written.n_rows == 3000
-    first, *others = (pa.parquet.read_table(tmp_path / f"{place}.parquet") for place in range(3))
-    assert all(first.equals(other) for other in others)
 
 
 def test_batches_are_given_back_before_the_next_ones_come() -> None:

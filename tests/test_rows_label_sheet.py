@@ -20,28 +20,6 @@ def whole(**others: Any) -> Any:
     return table(scores=EXACT, id=np.arange(300) + 7, **others)
 
 
-@pytest.mark.parametrize("suffix", [".parquet", ".feather", ".csv"])
-def test_the_same_sheet_as_of_the_array(suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pacshift.rows.arrow.source.BATCH_VALUES", 60)  # 15 batches
-    rows = read(save(whole(), tmp_path / f"t{suffix}"))
-    made = label_sheet(rows, budget=120, looks=(100,), keep=["id"], rng=5)
-    expected = label_sheet(EXACT, budget=120, looks=(100,), rng=5, classes=NAMES)
-    assert made.rows.tolist() == expected.rows.tolist()
-    assert made.target_sha256 == expected.target_sha256
-    assert made.n_pilot == expected.n_pilot
-    assert made.kept == {"id": tuple(str(row + 7) for row in expected.rows)}
-    assert (rows.classes, rows.last.faults.n_rows) == (NAMES, 0)
-
-
-def test_archives_and_frames(tmp_path: Path) -> None:
-    np.savez(tmp_path / "t.npz", probs=EXACT.astype(np.float32), class_names=NAMES)
-    expected = label_sheet(EXACT, budget=50, rng=5)
-    for target in (tmp_path / "t.npz", whole(), whole().to_pandas()):
-        made = label_sheet(read(target), budget=50, rng=5)
-        assert made.target_sha256 == expected.target_sha256
-        assert made.rows.tolist() == expected.rows.tolist()
-
-
 def test_several_files_are_one_table(tmp_path: Path) -> None:
     first, second = save(whole()[:100], tmp_path / "b.csv"), save(whole()[100:], tmp_path / "a.csv")
     sheet = label_sheet(read([first, second]), budget=50, rng=1, keep=["id"])

@@ -37,30 +37,18 @@ def test_several_arrays_are_one_table(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="can hold the labels of one array of scores, got 2"):
         tally_table([first, second], label=labels)
     narrow = save(tmp_path / "c.npy", SCORES[:, :2])
-    with pytest.raises(InputError, match=r"c\.npy: array 'probs' is .*\[2\], but .*\[3\] in .*a\.npy"):
+    with pytest.raises(InputError, match=r"c\.npy: column 'probs' is .*\[2\], but .*\[3\] in .*a\.npy"):
         tally_table([first, narrow], label=None)
 
 
-@pytest.mark.parametrize("dtype", [">f8", ">f4", np.longdouble, ">i4"])
-@pytest.mark.parametrize("order", ["C", "F"])
-def test_any_number_type_and_order(dtype: Any, order: Any, tmp_path: Path) -> None:
-    scores = np.asarray((SCORES * 8).round().astype(dtype), order=order)
-    found = read(save(tmp_path / "a.npy", scores)).arrays()[0]
-    assert np.array_equal(found, scores.astype(np.float64))
-
-
-def test_a_column_is_called_as_the_certificate_remembers_it(tmp_path: Path) -> None:
-    made = replace(calibrate(SCORES, LABELS, None, method="PS"), columns=Columns(("logits",), "y"))
-    written = write_sets(made, save(tmp_path / "a.npy", SCORES), tmp_path / "sets.parquet")
-    assert written.n_rows == len(SCORES)
-
-
-def test_columns_with_names_are_matched_by_position_only_if_asked(tmp_path: Path) -> None:
-    made = replace(calibrate(SCORES, LABELS, None, method="PS"), columns=Columns(("p_a", "p_b", "p_c"), "y"))
-    path = save(tmp_path / "a.npy", SCORES)
+def test_columns_are_called_as_the_certificate_remembers_them_or_go_by_position(tmp_path: Path) -> None:
+    made, path = calibrate(SCORES, LABELS, None, method="PS"), save(tmp_path / "a.npy", SCORES)
+    known = replace(made, columns=Columns(("logits",), "y"))
+    assert write_sets(known, path, tmp_path / "one.parquet").n_rows == len(SCORES)
+    named = replace(made, columns=Columns(("p_a", "p_b", "p_c"), "y"))
     with pytest.raises(InputError, match="this table has no column 'p_a'"):
-        write_sets(made, path, tmp_path / "sets.parquet")
-    assert write_sets(made, path, tmp_path / "sets.parquet", by_position=True).n_rows == len(SCORES)
+        write_sets(named, path, tmp_path / "two.parquet")
+    assert write_sets(named, path, tmp_path / "two.parquet", by_position=True).n_rows == len(SCORES)
 
 
 BAD_ARRAYS: dict[str, tuple[Any, str]] = {
@@ -152,13 +140,15 @@ def test_names_in_archives_are_matched_and_not_only_counted(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("dtype", [">f8", ">f4", "<f4", np.longdouble, ">i4"])
-def test_archives_of_any_number_type(dtype: Any, tmp_path: Path) -> None:
+def test_any_number_type_and_order(dtype: Any, tmp_path: Path) -> None:
     scores = (SCORES * 8).round().astype(dtype)
     np.savez(tmp_path / "a.npz", probs=scores, labels=LABELS.astype(">i8"), other=np.array(["é"] * 300, ">U1"))
     plain = scores.astype(np.float32 if scores.dtype.itemsize == 4 and scores.dtype.kind == "f" else np.float64)
     found, names = read(tmp_path / "a.npz", label="label").arrays()
     assert np.array_equal(found, plain)
     assert np.array_equal(names, LABELS)
+    for one in (scores, np.asfortranarray(scores)):
+        assert np.array_equal(read(save(tmp_path / "a.npy", one)).arrays()[0], plain)
 
 
 BAD_ARCHIVES: dict[str, tuple[dict[str, Any], str]] = {
@@ -176,6 +166,14 @@ BAD_ARCHIVES: dict[str, tuple[dict[str, Any], str]] = {
         r"one for each of the 300 rows of probs; .* of shape \(\)",
     ),
     "nothing": ({}, "must hold numbers 'probs'"),
+    "pickle": (
+        {"probs": SCORES, "labels": np.array([object()] * 300)},
+        "cannot read .*a.npz: Object arrays cannot be loaded",
+    ),
+    "out of names": (
+        {"probs": SCORES, "labels": LABELS + 1, "class_names": NAMES},
+        "labels must lie between 0 and 2",
+    ),
 }
 
 

@@ -114,27 +114,13 @@ def test_one_row_of_each_group_is_the_one_of_memory(spark: Any, frame: Any) -> N
     assert dropped == Tally.from_scores(SCORES[100:], NAMES[100:], classes=CLASSES, grid=True, groups=owners[100:])
 
 
-def test_bins_equal_those_of_memory(frame: Any) -> None:
-    from pyspark.sql.functions import expr, lit
-
-    expected = Tally.from_target(SCORES, classes=CLASSES)
-    assert expected.bins is not None
-    for spread in (frame.repartition(5), frame.repartition(6, lit(1))):  # of the latter, five have no rows
-        assert tally_table(spread, label=None) == expected
-    listed = tally_table(frame.repartition(3), label=None, scores="listed").bins
-    assert listed is not None
-    assert np.array_equal(listed, expected.bins)
-    assert tally_table(frame, label=None, bins=False) == Tally.from_target(SCORES, classes=CLASSES, bins=False)
-    negative = frame.withColumn("p_cat", expr("CASE WHEN id = 7 THEN -1 ELSE p_cat END"))
-    assert tally_table(negative.repartition(4), label=None).bins is None  # one row of one partition
-
-
 def test_skewed_and_empty_partitions(frame: Any) -> None:
     from pyspark.sql.functions import lit
 
     assert (
         tally_table(frame.repartition(6, lit(1)), label="label") == in_memory()
     )  # one has all rows, five have none
+    assert tally_table(frame.repartition(6, lit(1)), label=None) == Tally.from_target(SCORES, classes=CLASSES)
     with pytest.raises(InputError, match="no usable row"):
         tally_table(frame.where("id < 0"), label="label")
 

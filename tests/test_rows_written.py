@@ -1,5 +1,7 @@
 """Sets written to a file are those of memory, in order, or there is no file."""
 
+import datetime
+import decimal
 import json
 from pathlib import Path
 from typing import Any
@@ -42,35 +44,28 @@ def names(sets: Any) -> list[list[str]]:
     return [[name for name, inside in zip(CLASSES, row, strict=True) if inside] for row in sets]
 
 
-@pytest.mark.parametrize("kind", ["parquet", "feather", "arrow", "csv"])
+def read_back(path: Path) -> Any:
+    if path.suffix == ".jsonl":
+        return pa.Table.from_pylist([json.loads(line) for line in path.read_text().splitlines()])
+    if path.suffix == ".csv":
+        return pa.csv.read_csv(path, convert_options=pa.csv.ConvertOptions(strings_can_be_null=True))
+    return pq.read_table(path) if path.suffix == ".parquet" else pa.feather.read_table(path)
+
+
+@pytest.mark.parametrize("kind", ["parquet", "feather", "arrow", "csv", "jsonl"])
 def test_sets_are_those_of_memory(kind: str, table: Path, tmp_path: Path) -> None:
     certificate, output = calibrated(), tmp_path / f"sets.{kind}"
-    written = write_sets(certificate, table, output, keep=["id", "who"])
-    read: dict[str, Any] = {"parquet": pq.read_table, "csv": pa.csv.read_csv}
-    result = read.get(kind, pa.feather.read_table)(output)
-    expected = names(certificate.sets(SCORES))
-    assert result.column_names == ["id", "who", "set", "set_size"]
+    written = write_sets(certificate, table, output, keep=["id", "p_bee", "who"])
+    result, expected = read_back(output), names(certificate.sets(SCORES))
+    assert result.column_names == ["id", "p_bee", "who", "set", "set_size"]
     assert result["id"].to_pylist() == list(range(1000))
+    assert result["p_bee"].to_pylist() == SCORES[:, 1].tolist()
     assert result["who"].to_pylist() == LABELS.tolist()
-    assert result["set"].to_pylist() == ([";".join(row) for row in expected] if kind == "csv" else expected)
+    shown = [";".join(row) or None for row in expected] if kind == "csv" else expected
+    assert [one or None for one in result["set"].to_pylist()] == [one or None for one in shown]
     assert result["set_size"].to_pylist() == [len(row) for row in expected]
     assert (written.n_rows, written.n_dropped) == (1000, 0)
     assert written.set_sizes.tolist() == np.bincount([len(row) for row in expected], minlength=4).tolist()
-
-
-def test_score_columns_can_be_kept(table: Path, tmp_path: Path) -> None:
-    write_sets(calibrated(), table, tmp_path / "sets.parquet", keep=["p_bee", "id"])
-    written = pq.read_table(tmp_path / "sets.parquet")
-    assert written.column_names == ["p_bee", "id", "set", "set_size"]
-    assert written["p_bee"].to_pylist() == SCORES[:, 1].tolist()
-
-
-def test_randomised_sets_can_be_written(table: Path, tmp_path: Path) -> None:
-    certificate = calibrated("aps")
-    write_sets(certificate, table, tmp_path / "sets.parquet")
-    written = pq.read_table(tmp_path / "sets.parquet")
-    assert written.column_names == ["set", "set_size"]
-    assert written["set"].to_pylist() == names(certificate.sets(SCORES))
 
 
 def test_randomised_sets_of_tables_are_those_of_memory(table: Path) -> None:
@@ -108,14 +103,6 @@ def test_unusable_rows_leave_no_file_or_are_left_out(tmp_path: Path) -> None:
     kept = pq.read_table(output)["id"].to_numpy()
     assert kept.tolist() == [row for row in range(1000) if row % 10]
     assert pq.read_table(output)["set"].to_pylist() == names(certificate.sets(SCORES[kept]))
-
-
-def read_back(path: Path) -> Any:
-    if path.suffix == ".jsonl":
-        return pa.Table.from_pylist([json.loads(line) for line in path.read_text().splitlines()])
-    if path.suffix == ".csv":
-        return pa.csv.read_csv(path, convert_options=pa.csv.ConvertOptions(strings_can_be_null=True))
-    return pq.read_table(path) if path.suffix == ".parquet" else pa.feather.read_table(path)
 
 
 @pytest.mark.parametrize("kind", ["parquet", "feather", "arrow", "csv", "jsonl"])
@@ -195,3 +182,42 @@ def test_nested_and_encoded_columns_can_be_kept_or_are_refused(kind: str, tmp_pa
         found = pq.read_table(output) if kind == "parquet" else pa.feather.read_table(output)
         assert found["many"].to_pylist() == [[1], [2, 3]] * 2
     assert found["word"].to_pylist() == ["a", "b", "c", "a"]
+
+
+def some(**more: Any) -> Any:
+    """Ten rows and other columns."""
+    return pa.table({f"p_{name}": SCORES[:10, place] for place, name in enumerate(CLASSES)} | more)
+
+
+def test_every_type_of_column_is_valid_in_json_lines(tmp_path: Path) -> None:
+    def ten(value: Any, kind: Any) -> Any:
+        return pa.array([value] * 9 + [None], kind)
+
+    moment = datetime.datetime(2026, 5, 1, 12, 30, tzinfo=datetime.UTC)
+    kept = {
+        "when": ten(moment, pa.timestamp("ns", "UTC")),
+        "day": ten(moment.date(), pa.date32()),
+        "price": ten(decimal.Decimal("1.50"), pa.decimal128(9, 2)),
+        "ratio": pa.array([np.nan, np.inf, 0.5, *[1.0] * 7]),
+        "nested": ten({"a": [1.0, float("nan")], "b": moment}, None),
+        "text": ten("two\nlines \u2028 and \U0001f3af", pa.string()),
+        "flag": ten(True, pa.bool_()),
+        "code": ten("x", pa.string()).dictionary_encode(),
+    }
+    write_sets(calibrated(), some(**kept), tmp_path / "sets.jsonl", keep=list(kept))
+    text = (tmp_path / "sets.jsonl").read_text(encoding="utf-8")
+    rows = [json.loads(line, parse_constant=pytest.fail) for line in text.split("\n")[:-1]]
+    assert len(rows) == 10
+    assert rows[0]["when"].startswith("2026-05-01 12:30:00")
+    assert (rows[0]["day"], rows[0]["price"]) == ("2026-05-01", "1.50")
+    assert [row["ratio"] for row in rows[:3]] == [None, None, 0.5]
+    assert rows[0]["nested"]["a"] == [1.0, None]
+    assert rows[0]["nested"]["b"].startswith("2026-05-01 12:30:00")
+    assert (rows[0]["text"], rows[0]["flag"], rows[0]["code"]) == ("two\nlines \u2028 and \U0001f3af", True, "x")
+    assert rows[9]["when"] is None is rows[9]["text"]
+
+
+def test_bytes_are_refused_and_leave_no_file(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="cannot keep 'raw' in JSON Lines: it holds bytes"):
+        write_sets(calibrated(), some(raw=[b"x"] * 10), tmp_path / "sets.jsonl", keep=["raw"])
+    assert not list(tmp_path.iterdir())

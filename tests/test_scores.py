@@ -72,7 +72,7 @@ def test_containers_without_names_get_0_to_k_minus_1(wrap: Any) -> None:
 def test_nulls_of_frames(kind: str) -> None:
     columns = {"a": [0.5, None, 0.25], "b": [0.5, 0.5, 0.75]}
     table = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "arrow": pa.table}[kind](columns)
-    with pytest.raises(InputError, match=r"source: 1 row\(s\) hold NaN or infinite scores, the first is row 1"):
+    with pytest.raises(InputError, match=r"source: 1 row\(s\) cannot be used .*, the first is row 1"):
         Tally.from_scores(table, ["a", "b", "a"])
 
 
@@ -94,19 +94,12 @@ def test_torch_tensors() -> None:
         check_scores(torch.tensor(MATRIX, requires_grad=True), name="source")
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.longdouble])
-def test_every_float_type_keeps_its_values(dtype: Any) -> None:
-    values = np.array([[0.1, 0.9], [0.6, 0.4]], dtype)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.longdouble, np.bool_, np.uint8, np.int64])
+def test_every_number_type_keeps_its_values(dtype: Any) -> None:
+    values = np.array([[0.1, 0.9], [1.0, 0.0]], dtype)
     scores = check_scores(values, name="source")
-    assert np.array_equal(scores.values, values.astype(np.float64) if dtype == np.longdouble else values)
-    assert scores.values.dtype in (np.float32, np.float64)
-
-
-@pytest.mark.parametrize("dtype", [np.bool_, np.uint8, np.int64])
-def test_whole_numbers_become_floats(dtype: Any) -> None:
-    scores = check_scores(np.array([[0, 1], [1, 0]], dtype), name="source")
-    assert scores.values.dtype == np.float64
-    assert scores.values.tolist() == [[0, 1], [1, 0]]
+    assert scores.values.dtype == (np.float32 if dtype is np.float32 else np.float64)
+    assert np.array_equal(scores.values, values.astype(scores.values.dtype))
 
 
 def test_float64_arrays_are_not_copied() -> None:
@@ -134,27 +127,35 @@ def test_float64_arrays_are_not_copied() -> None:
         (pd.Series([20, 10, 20, -3], dtype="Int64"), (10, 20, -3)),
         (OnlyArray([1, 0, 1, 2]), (0, 1, 2)),
         (OnlyDLPack([1, 0, 1, 2]), (0, 1, 2)),
-        (["1", 0, "1", True], (0, "1", True)),
+        (["1", "0"], (1, 0)),
+        (np.array(["1", "0"]), (1, 0)),
+        (np.array(["1", "0"], object), (1.0, 0)),
+        ([1, 0], ("1", "0")),
+        (np.array([1.0, 0.0]), ("1", "0")),
+        ([Decimal(1), Decimal("0")], (1, 0)),
+        ([True, False], ("True", "False")),
+        (["True", "False"], (True, False)),
+        (np.array([2**63, 5], np.uint64), (2**63, 5)),
+        (np.array([-5, 7], np.int8), (-5, 7)),
+        ([2**53 + 1, 2**53], (2**53 + 1, 2**53)),
+        ([True, False], (True, False)),
+        (np.array([0, 1]), (False, True)),
     ],
 )
-def test_labels_are_matched_by_value(labels: Any, classes: Any) -> None:
-    assert check_labels(labels, classes, n_rows=4, name="source").tolist() == [1, 0, 1, 2]
-
-
-@settings(deadline=None, max_examples=60)
-@given(st.lists(st.integers(-(2**62), 2**62), min_size=2, max_size=9, unique=True), st.randoms())
-def test_labels_never_go_by_position(classes: list[int], random: Any) -> None:
-    labels = [random.choice(classes) for _ in range(20)]
-    index = check_labels(np.array(labels), tuple(classes), n_rows=20, name="source")
-    assert [classes[place] for place in index] == labels
+def test_labels_are_matched_by_value_and_compared_as_text(labels: Any, classes: Any) -> None:
+    expected = [1, 0, 1, 2] if len(classes) == 3 else [0, 1]
+    assert check_labels(labels, check_classes(classes), n_rows=len(expected), name="source").tolist() == expected
 
 
 TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=4)
+NAME_LISTS = [st.lists(one, min_size=2, max_size=9, unique=True) for one in (TEXT, st.integers(-(2**62), 2**62))]
 
 
-@settings(deadline=None, max_examples=60)
-@given(st.lists(TEXT, min_size=2, max_size=9, unique=True), st.randoms())
-def test_any_text_can_name_a_class(names: list[str], random: Any) -> None:
+@settings(deadline=None, max_examples=90)
+@given(st.one_of(NAME_LISTS), st.randoms())
+def test_any_text_or_number_can_name_a_class_and_labels_never_go_by_position(
+    names: list[Any], random: Any
+) -> None:
     labels = [random.choice(names) for _ in range(20)]
     for form in (labels, np.array(labels), np.array(labels, object)):
         index = check_labels(form, check_classes(names), n_rows=20, name="source")
@@ -165,17 +166,11 @@ NO_ROWS = np.empty((0, 3))
 BAD_SCORES: dict[str, tuple[Any, str]] = {
     "empty": (NO_ROWS, r"x: no rows. At least one example is needed"),
     "vector": ([0.1, 0.9], r"x: scores must be a matrix.*got 1 dimension.*column_stack"),
-    "scalar": (0.5, r"x: scores must be a matrix.*got 0 dimension"),
-    "cube": (np.zeros((2, 2, 2)), r"got 3 dimension"),
     "ragged": ([[0.1, 0.9], [1.0]], r"x: cannot read the scores"),
     "one class": ([[0.1], [0.2]], r"x: at least 2 classes \(columns\) are needed, got 1"),
-    "no class": (np.empty((3, 0)), r"at least 2 classes \(columns\) are needed, got 0"),
     "text": ([["a", "b"]], r"x: scores must be real numbers, got dtype <U1"),
     "text in objects": (np.array([["0.5", 0.5]], object), r"x: scores must be numbers .*'0.5'"),
     "complex": (np.ones((2, 2)) * 1j, r"real numbers, got dtype complex128"),
-    "dates": (np.zeros((2, 2), "M8[s]"), r"real numbers, got dtype datetime64"),
-    "things": ([[object(), object()]], r"scores must be numbers"),
-    "dict": ({"a": 1}, r"x: scores must be"),
     "None": (None, r"x: scores must be"),
     "masked": (np.ma.masked_less(MATRIX, 0.1), r"x: 1 of the scores are masked"),
     "frame with text": (pd.DataFrame({"a": ["u"], "b": [0.5]}), r"scores must be numbers"),
@@ -196,7 +191,7 @@ def test_bad_scores_say_what_is_wrong(case: str) -> None:
 def test_not_finite_scores_are_counted_and_the_first_is_named(bad: float, dtype: Any) -> None:
     scores = np.full((50_000, 2), 0.5, dtype)
     scores[[777, 40_001], [0, 1]] = bad
-    message = r"target: 2 row\(s\) hold NaN or infinite scores, the first is row 777\. Scores must be finite: drop"
+    message = r"target: 2 row\(s\) cannot be used .*, the first is row 777\. Fix"
     with pytest.raises(InputError, match=message):
         Tally.from_target(scores)
     with pytest.raises(InputError, match=message.replace("target", "source")):
@@ -212,19 +207,12 @@ BAD_CLASSES = {
     "one": (["a"], r"at least 2 classes are needed, got 1"),
     "text": ("ab", r"classes must be a list of names, one per column in their order, got 'ab'"),
     "set": ({"a", "b"}, r"classes must be a list of names"),
-    "number": (3, r"classes must be a list of names"),
     "matrix": (np.eye(2), r"class names must be strings"),
     "twice": (["a", "b", "a"], r"class names must differ, but 'a' occurs twice"),
-    "equal": ([1, 2, 1.0], r"class names must differ"),
-    "true is 1": ([0, 1, True], r"class names must differ"),
     "1 is '1'": ([1, "1"], r"class names must differ, but .* compared as text"),
-    "'True' is True": (["True", True], r"class names must differ, but .* compared as text"),
-    "0.5 is '0.5'": (["0.5", 0.5], r"class names must differ, but .* compared as text"),
     "2.0 is '2'": ([2.0, "2"], r"class names must differ, but .* compared as text"),
     "None": (["a", None], r"strings, finite numbers or booleans, got None. Convert it to str"),
     "NaN": ([1.0, np.nan], r"got nan"),
-    "infinite": ([1.0, np.inf], r"got inf"),
-    "list": ([["a"], ["b", "c"]], r"class names must be strings"),
     "bytes": ([b"a", b"b"], r"class names must be strings"),
     "NUL": (["a", "a\0"], r"without NUL characters, got 'a\\x00'. Rename it"),
     "surrogate": (["a", "\ud800"], r"valid Unicode"),
@@ -249,28 +237,19 @@ BAD_LABELS: dict[str, tuple[Any, str]] = {
     "length": ([0, 1], r"source: 2 labels for 3 rows of scores. Give one label per row"),
     "matrix": (np.eye(3), r"source: labels must be one per row, got an array of 2 dimensions"),
     "unknown": ([0, 7, 7], r"2 label\(s\) have no score column, the first is 7 in row 1. The classes are 0, 1, 2"),
-    "negative": ([0, -1, 2], r"the first is -1 in row 1"),
     "fraction": ([0.0, 0.5, 1.0], r"the first is 0.5 in row 1"),
     "missing": ([0.0, np.nan, 1.0], MISSING),
     "None": ([0, None, 1], MISSING),
-    "missing text": (pd.Series(["0", None, "1"], dtype="string"), MISSING),
     "missing category": (pd.Series(["0", None, "1"], dtype="category"), MISSING),
-    "missing boolean": (pd.Series([False, None, False], dtype="boolean"), MISSING),
     "missing time": (pd.Series([0, pd.NaT, 1], dtype=object), MISSING),
     "times alone": (pd.Series([pd.NaT] * 3), r"source: 3 label\(s\) are missing"),
     "missing and unknown": (pd.Series([7, None, "owl"], dtype=object), MISSING),
     "null in polars": (pl.Series([0, None, 1]), MISSING),
     "null in Arrow": (pa.array([0, None, 1]), MISSING),
     "padded text": (["00", "1", "2"], r"the first is '00' in row 0.*spelled as in the labels"),
-    "fraction as text": (np.array(["0.0", "1", "2"]), r"the first is '0.0' in row 0"),
     "dates": (np.array([0, 1, 2], "M8[D]"), r"labels must be text, numbers or booleans, got dtype datetime64"),
-    "durations": (np.array([0, 1, 2], "m8[s]"), r"labels must be text, .*, got dtype timedelta64"),
-    "complex": (np.array([0, 1, 2j]), r"labels must be text, numbers or booleans, got dtype complex128"),
     "dates in objects": (np.array([0, datetime(2024, 1, 1), 1], object), r"the first is datetime"),
-    "bytes": ([b"0", b"1", b"2"], r"the first is b'0' in row 0"),
-    "infinite": ([0.0, np.inf, 1.0], r"the first is inf in row 1"),
     "unhashable": (np.array([0, {}, 1], object), r"the first is {} in row 1"),
-    "null": (pd.Series([0, None, 1], dtype="Int64"), MISSING),
     "arrays in objects": (pd.Series([0, np.arange(2), 1]).to_numpy(), r"the first is array\(\[0, 1\]\) in row 1"),
     "ragged": ([[0], [1, 2], [1]], r"cannot read the labels"),
     "masked": (np.ma.masked_equal([0, 1, 2], 1), r"1 of the labels are masked"),
@@ -318,30 +297,6 @@ def test_columns_are_compared_as_text(columns: list[Any], classes: Any) -> None:
     assert scores.classes == classes
     made = calibrate(MATRIX, list(classes), None, classes=classes, epsilon=0.5, delta=0.5, method="PS")
     assert np.array_equal(made.sets(turned), made.sets(MATRIX))
-
-
-@pytest.mark.parametrize(
-    ("labels", "classes"),
-    [
-        (["1", "0"], (1, 0)),
-        (np.array(["1", "0"]), (1, 0)),
-        (np.array(["1", "0"], object), (1.0, 0)),
-        ([1, 0], ("1", "0")),
-        (np.array([1.0, 0.0]), ("1", "0")),
-        ([Decimal(1), Decimal("0")], (1, 0)),
-        ([True, False], ("True", "False")),
-        (["True", "False"], (True, False)),
-        (np.array([2**63, 5], np.uint64), (2**63, 5)),
-        (np.array([-5, 7], np.int8), (-5, 7)),
-        ([2**53 + 1, 2**53], (2**53 + 1, 2**53)),
-        ([True, False], (True, False)),
-        (np.array([0, 1]), (False, True)),
-        (pd.Series([True, False]), (True, False)),
-        ([0.0, 1.0], (False, True)),
-    ],
-)
-def test_labels_are_compared_as_text(labels: Any, classes: Any) -> None:
-    assert check_labels(labels, check_classes(classes), n_rows=2, name="source").tolist() == [0, 1]
 
 
 @pytest.mark.parametrize(

@@ -62,12 +62,6 @@ def test_polars_and_arrow(certificate: Certificate) -> None:
         assert certificate.labels(made) == certificate.labels(ROWS)
 
 
-def test_arrays_and_lists_give_arrays_and_lists(certificate: Certificate) -> None:
-    for scores in (ROWS, ROWS.tolist(), ROWS.astype(np.float32)):
-        assert type(certificate.sets(scores)) is np.ndarray
-        assert type(certificate.labels(scores)) is list
-
-
 def test_labels_are_the_sets_with_the_most_likely_first(certificate: Certificate) -> None:
     rng = np.random.default_rng(1)
     scores = rng.dirichlet(np.ones(3), 400).round(1)  # ties
@@ -78,17 +72,6 @@ def test_labels_are_the_sets_with_the_most_likely_first(certificate: Certificate
         assert sorted(row) == [name for name, is_in in zip(NAMES, inside, strict=True) if is_in]
         places = [certificate.classes.index(name) for name in row]
         assert places == sorted(places, key=lambda place: (-values[place], place))
-
-
-def test_randomised_sets_and_labels_agree() -> None:
-    from pacshift import calibrate
-
-    rng = np.random.default_rng(2)
-    scores = rng.dirichlet(np.ones(4), 800)
-    truth = np.array([rng.choice(4, p=row) for row in scores])
-    made = calibrate(scores, truth, None, method="PS", score="aps", epsilon=0.3)
-    lists = made.labels(scores)
-    assert [sorted(row) for row in lists] == [np.flatnonzero(row).tolist() for row in made.sets(scores)]
 
 
 @pytest.mark.parametrize("kind", ["pandas", "polars", "arrow"])

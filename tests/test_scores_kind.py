@@ -14,7 +14,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pacshift import Certificate, InputError, Monitor, Tally, calibrate
+from pacshift import Certificate, InputError, Tally, calibrate
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.files.codec import record
 from pacshift.scores.kind import (
@@ -114,11 +114,6 @@ def test_kinds_of_files_are_checked() -> None:
     for bad in ([0.0, 1.0, 0.4, True], {"low": 0.0}, said | {"tops": [1.0]}, said | {"sums_to_one": 1}, "text", 5):
         with pytest.raises((ValueError, KeyError, TypeError)):
             record(ScoreKind).read(bad, "")
-
-
-def test_rows_that_are_not_finite_are_left_to_the_counter() -> None:
-    assert ScoreKind.of_rows(np.full((3, 2), np.nan)).name == UNIT
-    assert ScoreKind.of_rows(np.array([[0.2, 0.8], [np.inf, 0.0]])).name == PROBABILITIES
 
 
 N_CLASSES = 5
@@ -221,12 +216,6 @@ def test_the_message_says_how_to_mend_it(made_from: str, given_: str, remedy: st
         calibrate(MAKERS[made_from](SOURCE), LABELS, MAKERS[given_](TARGET))
 
 
-def test_a_period_of_another_kind_is_refused() -> None:
-    monitor = Monitor(Tally.from_scores(MAKERS["percentages"](SOURCE), LABELS))
-    with pytest.raises(InputError, match=r"period: the source's scores are percentages.*Multiply by 100"):
-        monitor.update(Tally.from_target(MAKERS["probabilities"](TARGET[:1])))
-
-
 def test_a_single_softmax_row_is_no_logits() -> None:
     certificate = calibrate(SOURCE, LABELS, TARGET, softmax=True)
     for rows in (1, 3, 2000):
@@ -234,12 +223,6 @@ def test_a_single_softmax_row_is_no_logits() -> None:
             certificate.sets(MAKERS["probabilities"](TARGET[:rows]).astype(np.float32))
     certificate.sets([[0.3, 0.6, 0.05, 0.04, 0.2]])  # logits may lie between 0 and 1
     certificate.sets([[0.0, 1.0, 0.0, 0.0, 0.0]])  # whole numbers may be logits
-
-
-def test_kinds_that_are_not_known_are_let_through() -> None:
-    known = ScoreKind.of_rows(TARGET)
-    require_same_kind(None, known, name="scores", n_rows=8)
-    require_same_kind(known, None, name="scores", n_rows=8)
 
 
 def top_only(scores: FloatArray, kept: int) -> FloatArray:

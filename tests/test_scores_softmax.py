@@ -2,12 +2,14 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy.special import softmax as scipy_softmax
 
+from commands import bad, good
 from pacshift import (
     Certificate,
     InputError,
@@ -70,13 +72,6 @@ def test_all_is_as_if_probabilities_had_been_passed(certificate: Certificate) ->
     assert "softmax score" in certificate.explain()
 
 
-def test_a_file_remembers_it(certificate: Certificate, tmp_path: Path) -> None:
-    certificate.save(tmp_path / "c.json")
-    loaded = Certificate.load(tmp_path / "c.json")
-    assert loaded.softmax
-    assert np.array_equal(loaded.sets(TARGET), certificate.sets(TARGET))
-
-
 def test_a_second_softmax_is_refused(certificate: Certificate) -> None:
     with pytest.raises(InputError, match="scores: softmax=True is for logits"):
         certificate.sets(softmax(TARGET))
@@ -89,9 +84,9 @@ def test_a_second_softmax_is_refused(certificate: Certificate) -> None:
 
 
 def test_scores_that_are_not_numbers_are_refused(certificate: Certificate) -> None:
-    for bad in (np.nan, np.inf):
+    for value in (np.nan, np.inf):
         broken = TARGET[:20].copy()
-        broken[3, 1] = bad
+        broken[3, 1] = value
         with pytest.raises(InputError, match="the first is row 3"):
             certificate.sets(broken)
         with pytest.raises(InputError, match="NaN or infinite"):
@@ -105,14 +100,6 @@ def test_a_frame_with_a_foreign_column_is_refused_before_the_softmax() -> None:
     frame = pd.DataFrame(SOURCE).assign(id=np.arange(len(SOURCE)) + 1000.0)
     with pytest.raises(InputError, match="'id' does not look like scores"):
         calibrate(frame, LABELS, None, method="PS", softmax=True)
-
-
-def test_tables_and_sql(certificate: Certificate, tmp_path: Path) -> None:
-    table = tmp_path / "t.parquet"
-    pd.DataFrame(TARGET, columns=["p_0", "p_1", "p_2"]).to_parquet(table)
-    write_sets(certificate, table, tmp_path / "sets.parquet")
-    found = pd.read_parquet(tmp_path / "sets.parquet")
-    assert found["set"].map(len).tolist() == certificate.sets(TARGET).sum(axis=1).tolist()
 
 
 def test_a_table_is_counted_as_rows_in_memory_bit_for_bit(tmp_path: Path) -> None:
@@ -164,17 +151,17 @@ def test_a_class_may_be_ruled_out_in_a_table_too(certificate: Certificate, tmp_p
     rows[5] = np.nan, 1.0, 2.0
     rows[6] = -np.inf
     frame = pd.DataFrame(rows, columns=["p_0", "p_1", "p_2"])
-    good = [place for place in range(300) if place not in (5, 6)]
+    usable = [place for place in range(300) if place not in (5, 6)]
     frame.to_parquet(tmp_path / "t.parquet")
     with pytest.raises(InputError, match="2 row\\(s\\) cannot be used"):
         tally_table(tmp_path / "t.parquet", label=None, softmax=True)
     counted = tally_table(tmp_path / "t.parquet", label=None, softmax=True, drop_invalid=True)
-    assert counted == Tally.from_target(rows[good], softmax=True)
+    assert counted == Tally.from_target(rows[usable], softmax=True)
     written = write_sets(certificate, tmp_path / "t.parquet", tmp_path / "sets.parquet", drop_invalid=True)
     assert written.n_rows == 298
     found = pd.read_parquet(tmp_path / "sets.parquet")["set_size"]
-    assert found.tolist() == certificate.sets(rows[good]).sum(axis=1).tolist()
-    with pytest.raises(InputError, match=r"2 row\(s\) hold NaN or infinite scores, the first is row 5"):
+    assert found.tolist() == certificate.sets(rows[usable]).sum(axis=1).tolist()
+    with pytest.raises(InputError, match=r"2 row\(s\) cannot be used .*, the first is row 5"):
         Tally.from_target(rows, softmax=True)
 
 
@@ -204,7 +191,18 @@ def test_other_scores_get_no_such_note(scores: FloatArray, caplog: pytest.LogCap
     assert not any(record.levelname == "WARNING" for record in caplog.records)
 
 
-def test_prevalence_and_the_monitor_take_logits() -> None:
+def test_prevalence_compare_plan_and_the_monitor_take_logits() -> None:
+    methods = ["PS-LW", "APS"]
+    compared = compare(SOURCE, LABELS, TARGET, methods=methods, softmax=True, rng=0)
+    assert compared.rows == compare(softmax(SOURCE), LABELS, softmax(TARGET), methods=methods, rng=0).rows
+    assert all(made is not None and made.softmax for made in compared.certificates)
+    sizes: dict[str, Any] = {"target_mix": [0.2, 0.3, 0.5], "n_source": 2000, "n_target": 2000, "rng": 0}
+    pilots = (
+        Tally.from_scores(SOURCE, LABELS, softmax=True) + Tally.from_target(TARGET, softmax=True),
+        Tally.from_scores(softmax(SOURCE), LABELS) + Tally.from_target(softmax(TARGET)),
+    )
+    first, second = (plan(pilot, method="PS-LW", **sizes).size for pilot in pilots)
+    assert first == second
     found = prevalence(SOURCE, LABELS, TARGET, softmax=True)
     plain = prevalence(softmax(SOURCE), LABELS, softmax(TARGET))
     assert np.array_equal(found.mix.lower, plain.mix.lower)
@@ -212,21 +210,29 @@ def test_prevalence_and_the_monitor_take_logits() -> None:
     report = watch.update(TARGET)
     assert report.fresh is not None
     assert report.fresh.softmax
-    with pytest.raises(InputError, match="the source was counted with softmax=True"):
+    with pytest.raises(InputError, match="softmax=True"):
         watch.update(Tally.from_target(softmax(TARGET)))
-    with pytest.raises(InputError, match="takes scores as they are, but the source was counted as the softmax"):
+    with pytest.raises(InputError, match="has softmax=False, but the source softmax=True"):
         watch.adopt(replace(report.fresh, softmax=False))
 
 
-def test_a_plan_takes_a_tally_of_logits() -> None:
-    pilot = Tally.from_scores(SOURCE, LABELS, softmax=True) + Tally.from_target(TARGET, softmax=True)
-    asked = {"target_mix": [0.2, 0.3, 0.5], "n_source": 2000, "n_target": 2000, "method": "PS-LW", "rng": 0}
-    same = Tally.from_scores(softmax(SOURCE), LABELS) + Tally.from_target(softmax(TARGET))
-    assert plan(pilot, **asked).size == plan(same, **asked).size  # type: ignore[arg-type]
-
-
-def test_compare_takes_logits() -> None:
-    found = compare(SOURCE, LABELS, TARGET, methods=["PS-LW", "APS"], softmax=True, rng=0)
-    plain = compare(softmax(SOURCE), LABELS, softmax(TARGET), methods=["PS-LW", "APS"], rng=0)
-    assert found.rows == plain.rows
-    assert all(made is not None and made.softmax for made in found.certificates)
+@pytest.mark.slow
+def test_commands_take_logits_by_one_flag_and_name_it(tmp_path: Path) -> None:
+    """Tables with one list column, as a network writes them."""
+    source, target, twice = (tmp_path / f"{name}.parquet" for name in ("source", "target", "twice"))
+    for path, rows in ((source, SOURCE), (target, TARGET), (twice, softmax(TARGET))):
+        pd.DataFrame({"z": list(rows), "label": LABELS}).to_parquet(path)
+    made, of_logits, plain = tmp_path / "c.json", tmp_path / "s.tally", tmp_path / "t.tally"
+    asked = ("calibrate", source, target, "--scores", "z", "-o", made)
+    assert "take their softmax: --softmax." in " ".join(good(*asked).stdout.split())
+    good(*asked, "--softmax", "--force")
+    assert Certificate.load(made).softmax
+    counting = ("--label", "label", "--scores", "z", "-o")
+    assert "take their softmax: --softmax." in good("tally", target, *counting, plain).stderr
+    assert good("tally", source, *counting, of_logits, "--softmax").stderr == ""
+    said = bad("calibrate", of_logits, plain, "-o", tmp_path / "d.json")
+    assert "do not add. Count all of them from logits with --softmax" in said
+    assert "(of logits: --softmax)" in bad("compare", source, target, "--scores", "z")  # APS adds them up
+    assert "leave --softmax out" in bad("tally", twice, "--scores", "z", "--softmax", "-o", tmp_path / "a.tally")
+    watched = ("monitor", source, target, "--scores", "z", "--certificate", made, "-o", tmp_path / "m.html")
+    good(*watched, "--json")  # the certificate says that it takes the softmax

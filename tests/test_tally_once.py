@@ -6,6 +6,7 @@ import shutil
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas
@@ -19,8 +20,8 @@ from commands import bad, good, make_tables, run
 from pacshift import Certificate, Tally, calibrate, tally_table
 from pacshift.errors import InputError
 from pacshift.files.codec import record
+from pacshift.rows.arrow.batch import Layout
 from pacshift.rows.base import FileRows, Pass
-from pacshift.rows.columns import Columns
 from pacshift.rows.faults import BAD_SCORES, NO_LABEL, Faults
 from pacshift.tally.once import MAX_INPUTS, MIN_NUMBERS, Input, all_inputs, counts_sha256, together
 from score_tables import labelled, save
@@ -94,11 +95,17 @@ def test_rows_left_out_that_cannot_be_are_refused(left_out: object, why: object)
 
 def test_a_cluster_says_what_was_left_out_of_one_path_or_of_all_together(tmp_path: Path) -> None:
     spark = pytest.importorskip("pacshift.rows.spark", exc_type=ImportError)
-    paths, columns = [tmp_path / "a.parquet", tmp_path / "b.parquet"], Columns(("p_0", "p_1"), "y")
+    paths = [tmp_path / "a.parquet", tmp_path / "b.parquet"]
 
     def inputs(n_bad: int, *files: Path) -> tuple[Input, ...]:
         rows = spark.SparkRows(
-            name="source", role="source", classes=(0, 1), columns=columns, frame=None, layout=None, files=files
+            name="source",
+            role="source",
+            classes=(0, 1),
+            labels="all",
+            source=SimpleNamespace(files=files),
+            layout=Layout(("p_0", "p_1"), (0, 1), "y"),
+            kept=None,
         )
         found: tuple[Input, ...] = rows.inputs(
             Pass({"": FileRows(4 + n_bad, 4, Faults(n_bad, Counter({NO_LABEL: n_bad})))}), {}
@@ -161,9 +168,8 @@ def test_sums_do_not_depend_on_order_or_grouping(counts: list[int], cut: int, ra
 
 
 def test_a_certificate_says_how_many_more_there_are() -> None:
-    many = Tally.sum(
-        [Tally.from_scores(SCORES, LABELS), *(named(f"{number}") for number in range(MAX_INPUTS + 9))]
-    )
+    files = [named(f"{number}") for number in range(MAX_INPUTS + 9)]
+    many = Tally.sum([Tally.from_scores(SCORES, LABELS), *files])
     assert many.n_more_inputs == 9
     assert len(all_inputs(many)) == MAX_INPUTS
     made = calibrate(many, epsilon=0.4, delta=0.3, method="PS").provenance
@@ -173,16 +179,7 @@ def test_a_certificate_says_how_many_more_there_are() -> None:
 
 def test_the_command_lists_them_or_not(tmp_path: Path) -> None:
     data = make_tables(tmp_path)
-    for out, more in (
-        ("a.tally", ()),
-        (
-            "b.tally",
-            (
-                "--leave-out",
-                "inputs",
-            ),
-        ),
-    ):
+    for out, more in (("a.tally", ()), ("b.tally", ("--leave-out", "inputs"))):
         assert run("tally", data.source, "--label", "label", "-o", tmp_path / out, *more).exit_code == 0
     (one,) = Tally.load(tmp_path / "a.tally").inputs
     assert (one.name, one.sha256) == (data.source.name, hashlib.sha256(data.source.read_bytes()).hexdigest())

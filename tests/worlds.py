@@ -6,8 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from pacshift import AssumptionError, Population, Tally, UninformativeWarning, calibrate
-from pacshift.arrays import FloatArray
+from pacshift.arrays import BoolArray, FloatArray
+from pacshift.bounds import Interval
 from pacshift.methods import Method
+from pacshift.mix.region import prevalence_region
+from pacshift.ps_lp.theorem import MANY_ROWS, certified_thresholds, plan_for
+from pacshift.ps_lp.tuned import Tuning
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,3 +75,19 @@ def run(method: Method, world: World, tally: Tally, epsilon: float, delta: float
     except AssumptionError:
         return Run(None)
     return Run(certificate.thresholds)
+
+
+def proven(
+    tally: Tally,
+    epsilon: float = 0.1,
+    delta: float = 0.05,
+    *,
+    included: BoolArray | None = None,
+    known: Interval | None = None,
+    tuning: Tuning | None = None,
+) -> dict[str, FloatArray]:
+    """The thresholds of every kind that PS-LP certifies."""
+    region = prevalence_region(tally.confusion, tally.target, delta=MANY_ROWS.region * delta, known=known)
+    nobody, plan = np.zeros(tally.n_classes, bool), plan_for(tally, epsilon=epsilon, delta=delta)
+    included = nobody if included is None else included
+    return certified_thresholds(tally, region, plan, included=included, tuning=tuning)

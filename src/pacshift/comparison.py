@@ -12,9 +12,8 @@ from numpy.typing import ArrayLike
 from pacshift.arrays import Label, LabelsLike, RngLike, ScoresLike
 from pacshift.assumption import Assumption
 from pacshift.certificate import Certificate
-from pacshift.certification.certify import certify
+from pacshift.certification.certify import certify, check_label_shift
 from pacshift.certification.counted import Data, cut_of, looked_at, measured
-from pacshift.certification.refusal import check_label_shift
 from pacshift.certification.request import Request, check_request, require_fit
 from pacshift.defaults import DELTA, EPSILON
 from pacshift.errors import InputError, PacshiftError, UninformativeWarning
@@ -179,28 +178,21 @@ def compare_methods(
     >>> [(row.method, row.guarantee) for row, _ in rows]
     [('PS', 'pac-source'), ('PS-LW', 'pac-target')]
     """
-    asked = check_request(**request)
-    return compare_counts(
-        [resolve_method(method) for method in methods],
-        asked,
-        lambda method: Data(tally_of(method)),
-        measure,
-        progress,
-    )
+    asked, chosen = check_request(**request), [resolve_method(method) for method in methods]
+    return compare_counts(chosen, asked, (Data(tally_of(method)) for method in chosen), measure, progress)
 
 
 def compare_counts(
     methods: Sequence[Method],
     request: Request,
-    data_of: Callable[[Method], Data],
+    counted: Iterable[Data],
     measure: Callable[[Sequence[Certificate]], Sequence[Measured]],
     progress: Progress | None = None,
 ) -> list[tuple[ComparisonRow, Certificate | None]]:
     """As ``compare_methods``, for a request that was checked. Label shift is tested once, on the same rows."""
     answers: list[Certificate | PacshiftError] = []
     tested: Assumption | None = None
-    for method in methods:
-        data = data_of(method)
+    for method, data in zip(methods, counted, strict=True):
         asked = request.for_classes(data.tally.classes).fitting(method)
         if tested is None and promises_target(method):
             with suppress(PacshiftError):  # where the test cannot look, the method's row says so
@@ -227,11 +219,6 @@ def compare_counts(
         row = ComparisonRow(method.name, method.guarantee, size, empty, error, answer.trivial, why)
         made.append((row, answer))
     return made
-
-
-def own_score(method: Method, score: str) -> str:
-    """The score that ``method`` insists on (APS), else the one that all are compared with."""
-    return score if method.default_score == "probability" else method.default_score
 
 
 def compare(
@@ -351,18 +338,15 @@ def compare(
         raise InputError("target_scores is None, but sets are compared on the target. Pass its scores.")
     if target.labels == "some":  # an error is that of all rows
         target = target.requiring_labels()
-    return compare_rows(source, target, chosen, request, score)
-
-
-def compare_rows(
-    source: Rows, target: Rows, methods: Sequence[Method], request: Request, score: str = "probability"
-) -> Comparison:
-    """The verb: count once for every score, certify with each method, measure all sets in one pass."""
+    # Every score is counted once; a method may insist on its own, as APS does.
+    names = [score if method.default_score == "probability" else method.default_score for method in chosen]
+    transforms = {name: resolve_transform(name) for name in names}
     request, others = request.for_classes(source.classes), target_beside(source, target, soft=True, bins=True)
-    data = {}
-    for name in dict.fromkeys(own_score(method, score) for method in methods):
-        transform = resolve_transform(name)
-        data[name] = looked_at(source, target, source.tally(transform) + others, transform)
+    counted = {
+        name: looked_at(source, target, source.tally(transform) + others, transform)
+        for name, transform in transforms.items()
+    }
+    data = [counted[name] for name in names]
 
     def measure(certificates: Sequence[Certificate]) -> list[Measured]:
         cuts = [cut_of(one) for one in certificates]
@@ -372,11 +356,10 @@ def compare_rows(
         return [(one.error, one.size, one.empty) for one in found]
 
     with source.watch(source, "comparing methods") as report:
-        made = compare_counts(methods, request, lambda method: data[own_score(method, score)], measure, report)
-    rows, answers = zip(*made, strict=True)
+        rows, answers = zip(*compare_counts(chosen, request, data, measure, report), strict=True)
     if target.again == "cheap":  # else it would take more passes
         answers = tuple(
-            answer and measured(answer, data[own_score(method, score)], method, sizes=True)
-            for method, answer in zip(methods, answers, strict=True)
+            answer and measured(answer, own, method, sizes=True)
+            for method, own, answer in zip(chosen, data, answers, strict=True)
         )
     return Comparison(rows, answers, request.epsilon, request.delta)

@@ -227,17 +227,23 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
         require_same_index(index_of(X_target), target_labels, "target", rows="X_target", what="target_labels")
         require_same_index(index_of(X_source), groups, "source", rows="X_source", what="groups")
         require_same_index(index_of(X_target), target_groups, "target", rows="X_target", what="target_groups")
-        target = None if X_target is None else self._scores(X_target)
+        source, target = self._scores(X_source), None if X_target is None else self._scores(X_target)
+        classes = getattr(self.estimator_, "classes_", None)
+        if classes is None or np.ndim(classes) != 1:
+            raise InputError(
+                f"{type(self.estimator_).__name__} must be a classifier with one list of classes in classes_, "
+                f"got {classes!r}."
+            )
         seed: RngLike = self.random_state
         if isinstance(seed, np.random.RandomState):  # which only scikit-learn knows: it gives its next number
             seed = int(seed.randint(2**31 - 1))
         apart = ("estimator", "score_function", "random_state")  # all others are called as in calibrate
         asked = {name: value for name, value in self.get_params(deep=False).items() if name not in apart}
         self.certificate_ = calibrate(
-            self._scores(X_source),
+            source,
             column_or_1d(y_source, warn=True),
             target,
-            classes=self._class_names(),
+            classes=list(classes),
             score=self.score_function,
             weights=weights,
             rng=seed,
@@ -410,15 +416,6 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
             raise InputError(f"{type(model).__name__} has neither predict_proba nor decision_function.")
         values = np.asarray(model.decision_function(X))
         return np.column_stack([-values, values]) if values.ndim == 1 else values
-
-    def _class_names(self) -> list[Label]:
-        classes = getattr(self._model(), "classes_", None)
-        if classes is None or np.ndim(classes) != 1:
-            raise InputError(
-                f"{type(self._model()).__name__} must be a classifier with one list of classes in classes_, "
-                f"got {classes!r}."
-            )
-        return list(classes)
 
 
 def set_scorer(X_target: Any = None) -> Callable[[Any, Any, Any], float]:

@@ -76,27 +76,10 @@ def _prepare(folder: Path) -> Path:
 
 
 def _start(place: Path, *targets: str, page: str = "m.html") -> "subprocess.Popen[str]":
-    words = [
-        "monitor",
-        "source.parquet",
-        *targets,
-        "-m",
-        "PS-LW",
-        "--forever",
-        "--state",
-        "watch",
-        "-o",
-        page,
-        "-f",
-    ]
-    return subprocess.Popen(
-        [sys.executable, "-c", START, *words],
-        cwd=place,
-        env=environment(),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    options = f"-m PS-LW --forever --state watch -o {page} -f".split()
+    words = [sys.executable, "-c", START, "monitor", "source.parquet", *targets, *options]
+    pipes: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.Popen(words, cwd=place, env=environment(), **pipes)
 
 
 def _check(place: Path, expected: Sequence[int]) -> list[str]:

@@ -15,7 +15,7 @@ from pacshift.certificate import Certificate
 from pacshift.certification.certify import certify
 from pacshift.certification.counted import count, measured, opened
 from pacshift.certification.label_sheet import LabelSheet
-from pacshift.certification.request import Request, check_request, require_fit
+from pacshift.certification.request import check_request, require_fit
 from pacshift.defaults import DELTA, EPSILON
 from pacshift.errors import InputError
 from pacshift.methods import Method, resolve_method
@@ -216,7 +216,7 @@ def calibrate(
     if has_labels and labelled is not None:
         raise InputError("target_labels and labelled are two ways to say the same. Give one of them.")
     check_labels_per(labels_per, has_labels=target_labels is not None, has_groups=target_groups is not None)
-    source, target, known_labels = opened(
+    source, target, labels = opened(
         source_scores,
         source_labels,
         target_scores,
@@ -228,34 +228,15 @@ def calibrate(
         target_groups=target_groups,
         labels_per=labels_per,
     )
-    return calibrate_rows(source, target, chosen, request, score, labelled=known_labels, progress=progress)
-
-
-def calibrate_rows(
-    source: Rows | Tally,
-    target: Rows | None,
-    method: Method,
-    request: Request,
-    score: str | TransformFunction = "probability",
-    *,
-    labelled: LabelSheet | Tally | None = None,
-    progress: Progress | None = None,
-) -> Certificate:
-    """The verb: count, certify, measure the sets. Every caller ends here.
-
-    A tally counts source and target. ``labelled`` are target labels that the rows do not hold: a sheet or, beside
-    a tally, the counts of the labelled rows.
-    """
-    transform = resolve_transform(score_for(method, score))
-    data = count(source, target, method, request, transform, labelled=labelled)
+    transform = resolve_transform(score_for(chosen, score))
+    data = count(source, target, chosen, request, transform, labelled=labels)
     request = request.for_classes(data.tally.classes)
     rows = None if isinstance(source, Tally) else source
     if progress is None and (rows is None or rows.watch is unwatched):
         for said in logits_note(data.tally):  # nobody may look at the notes; Python prints this by default
             logger.warning(said)
-    with (
-        nullcontext(progress) if rows is None or progress else rows.watch(rows, "finding thresholds (%)") as report
-    ):
-        certificate = certify(data, method, request, progress=report)
-    made = measured(certificate, data, method, sizes=True)
+    shown = nullcontext(progress) if rows is None or progress else rows.watch(rows, "finding thresholds (%)")
+    with shown as report:
+        certificate = certify(data, chosen, request, progress=report)
+    made = measured(certificate, data, chosen, sizes=True)
     return made if rows is None else replace(made, columns=rows.columns)

@@ -174,45 +174,41 @@ def check(
     >>> few.verdict, few.rows_to_decide > 50
     ('consistent', True)
     """
-    level = check_rate(level, "level")
-    if isinstance(sets_or_scores, Rows):
-        if sets_or_scores.labels != "all" or labels is not None or groups is not None:
+    level, given, classes = check_rate(level, "level"), sets_or_scores, certificate.classes
+    names = () if certificate.columns is None else certificate.columns.scores
+    sets: BoolArray | None = None
+    if isinstance(given, Rows):
+        if given.labels != "all" or labels is not None or groups is not None:
             raise InputError("labels and groups of a table are named when it is read: read(..., label=, group=).")
-        if sets_or_scores.classes != certificate.classes:
+        if given.classes != classes:
             raise InputError(
-                f"the table has the classes {shorten(sets_or_scores.classes)}, the certificate "
-                f"{shorten(certificate.classes)}. Read it with like=CERTIFICATE."
+                f"the table has the classes {shorten(given.classes)}, the certificate {shorten(classes)}. Read it "
+                "with like=CERTIFICATE."
             )
-        return check_rows(certificate, sets_or_scores, level=level)
-    if labels is None:
+        rows = given
+    elif labels is None:
         raise InputError("labels is missing: pass the true label of each row.")
-    classes, names = certificate.classes, () if certificate.columns is None else certificate.columns.scores
-    given, sets = sets_or_scores, None
-    if is_stream(given):
+    elif is_stream(given):
         sets = certificate.sets_of_rows(given)
+    elif (values := to_values(given, "scores", classes, names)[0]).dtype == np.bool_:
+        sets = values
     else:
-        values, _ = to_values(given, "scores", classes, names)
-        sets = values if values.dtype == np.bool_ else None
-    if sets is None:
         scores = check_scores(given, name="scores", classes=classes, columns=names)
         rows = memory(scores, labels, name="check", role="source", softmax=certificate.softmax, groups=groups)
-        return check_rows(certificate, rows, level=level)
+    if sets is None:
+        (found,) = misses(rows, [lambda batch: certificate.sets_of_rows(batch.given)])
+        return check_evaluation(certificate, found.evaluation(), level=level, seen_as=_seen_as(certificate, rows))
     if not len(sets) or sets.shape[1:] != (len(classes),):
         raise InputError(
             f"sets must have at least one row and a column for each of the {len(classes)} classes, got shape "
             f"{sets.shape}. Pass what certificate.sets gives."
         )
+    assert labels is not None  # only a table has its own
     index = check_labels(labels, classes, n_rows=len(sets), name="check", index=index_of(given))
     if groups is not None:
         rows = memory(given, labels, name="check", role="source", classes=classes, columns=names, groups=groups)
         sets, index = sets[rows.numbers], index[rows.numbers]
     return check_evaluation(certificate, EvaluationCounts.of(sets, index).evaluation(), level=level)
-
-
-def check_rows(certificate: Certificate, rows: Rows, *, level: float) -> Check:
-    """The verb: make the sets of labelled rows, count what they miss, and compare that with epsilon."""
-    (found,) = misses(rows, [lambda batch: certificate.sets_of_rows(batch.given)])
-    return check_evaluation(certificate, found.evaluation(), level=level, seen_as=_seen_as(certificate, rows))
 
 
 def _seen_as(certificate: Certificate, rows: Rows) -> Role | None:

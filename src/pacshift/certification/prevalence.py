@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from pacshift.arrays import Label, LabelsLike, ScoresLike
+from pacshift.certification.certify import check_label_shift, refusal_of
 from pacshift.certification.counted import opened
-from pacshift.certification.refusal import check_label_shift, refusal_of
 from pacshift.certification.request import check_request
 from pacshift.defaults import DELTA
 from pacshift.errors import AssumptionError, InputError
@@ -98,14 +98,14 @@ def prevalence(
     refused = refusal_of(assumption, request)
     if refused is not None:
         raise AssumptionError(str(refused), ways_on(), assumption=assumption)
-    found = mix_intervals(tally, delta=request.delta, known=request.known)
+    region, mix, weights = mix_intervals(tally, delta=request.delta, known=request.known)
     return Prevalence(
         classes=tally.classes,
-        mix=found.mix,
-        weights=found.weights,
-        accuracy=float(found.accuracy.lower),
-        accuracy_at_most=float(found.accuracy.upper),
-        recall=found.recall,
+        mix=mix,
+        weights=weights,
+        accuracy=region.accuracy,
+        accuracy_at_most=region.accuracy_at_most,
+        recall=region.recall,
         delta=request.delta,
         class_counts=tally.class_counts,
         predicted_counts=tally.target,

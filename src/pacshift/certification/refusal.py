@@ -1,20 +1,15 @@
 """Is it label shift? The test before every promise about the target, the refusal, and what comes after it."""
 
-import logging
 from dataclasses import dataclass, replace
-from time import perf_counter
-from typing import Any
 
-from pacshift.assumption import ASSUMPTION_SHARE, Assumption, check_assumption
+from pacshift.assumption import Assumption
 from pacshift.certification.counted import Data
 from pacshift.certification.label_sheet import LARGEST_BUDGET, SheetPlan, plan_sheet
-from pacshift.certification.labelled import mix_within
 from pacshift.certification.request import Request, takes_labels
 from pacshift.certification.trust import clean_epsilon
 from pacshift.errors import AssumptionError, InputError
 from pacshift.methods import PSLP, Method
 from pacshift.paths.labelled import (
-    LabelledTarget,
     equal_miss_thresholds,
     forecast,
     mean_sizes,
@@ -22,11 +17,7 @@ from pacshift.paths.labelled import (
     typical_error,
 )
 from pacshift.paths.looks import look_cuts
-from pacshift.tally import Tally
 from pacshift.words.findings import OTHER_WAYS, too_small, ways_on
-from pacshift.words.numbers import up
-
-logger = logging.getLogger(__name__)
 
 NUMBERS_OF_LABELS = (100, 200, 400)
 """What people would label in an hour, a morning and a day; times ten until they certify anything."""
@@ -76,47 +67,18 @@ class Attempt:
     other_ways: tuple[str, ...] = OTHER_WAYS
 
 
-def check_label_shift(tally: Tally, request: Request, labelled: LabelledTarget | None = None) -> Assumption:
-    """What the test saw, at its share of δ; with labelled target rows half of its level is for their bounds."""
-    start, level = perf_counter(), ASSUMPTION_SHARE * request.delta
-    logger.info("testing label shift with %d source and %d target rows", tally.n_source, tally.n_target)
-    asked: dict[str, Any] = {"level": level, "known": request.known}
-    if labelled is not None:
-        who = "the labelled target rows say" if request.known is None else "target labels and known_mix say"
-        asked = {"level": level / 2, "known": mix_within(request, labelled, delta=level / 2), "known_from": who}
-    found = check_assumption(tally, contamination=request.contamination, **asked)
-    found = found if labelled is None else replace(found, level=level)
-    seen = "refuted" if found.refuted else "not refuted"
-    logger.info("label shift was tested and %s in %.2f s", seen, perf_counter() - start)
-    return found
-
-
-def refusal_of(found: Assumption | None, request: Request) -> AssumptionError | None:
-    """The error where label shift is refuted, without the ways on."""
-    if found is None or not found.refuted:
-        return None
-    and_known = " and the given bounds of the mix were right" if request.known is not None else ""
-    return AssumptionError(
-        f"label shift is refuted: {found.finding} Nothing is certified. If label shift held{and_known}, the test "
-        f"would refuse with probability at most {up(found.level)}."
-    )
-
-
 def with_ways_on(
     refusal: AssumptionError, data: Data, method: Method, request: Request, assumption: Assumption | None
 ) -> AssumptionError:
     """The refusal with what can be done, in Python, and what to expect of it."""
     tally, plan = data.tally, sheet_plan(request, data.tally.n_target)
+    promised = {name: getattr(request, name) for name in ("epsilon", "delta", "class_epsilon", "contamination")}
+    counted = {name: getattr(tally, name) for name in ("n_source", "n_target", "n_classes")}
     attempt = Attempt(
+        **promised,
+        **counted,
         method=method.name,
-        epsilon=request.epsilon,
-        delta=request.delta,
-        class_epsilon=request.class_epsilon,
-        contamination=request.contamination,
         has_known_mix=request.known is not None,
-        n_source=tally.n_source,
-        n_target=tally.n_target,
-        n_classes=tally.n_classes,
         looks=() if plan is None else plan.looks,
         with_method=None if takes_labels(method) else PSLP.name,
     )

@@ -4,7 +4,7 @@ import math
 import os
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from pacshift.arrays import LabelsLike, ScoresLike
@@ -22,7 +22,6 @@ from pacshift.rows.base import Rows
 from pacshift.scores.frames import column_names
 from pacshift.scores.transforms import TransformFunction
 from pacshift.tally import Tally
-from pacshift.tally.once import Input
 from pacshift.words.display import short_repr
 from pacshift.words.findings import verification_in_words
 
@@ -35,7 +34,7 @@ SAME_THRESHOLD = 1e-12
 one misses more, by all rows at it if scores repeat."""
 
 COMPARED_HERE: tuple[Compared, ...] = ("equal", "downward", "rounding", "words")
-"""What else there is, ``origins_differ`` compares or ``left_open`` lists."""
+"""What else there is, ``origins`` compares or lists."""
 
 SAME_BOUND = 1e-6
 """Relative difference of bounds that is rounding: solvers of linear programs compute them to about this."""
@@ -143,15 +142,17 @@ def verify(
     >>> verify(made, source, labels, target[:-1]).differences[0]
     'n_target: the certificate says 500, these data give 499'
     """
-    stored, about = _loaded(certificate), dict[str, Any](score=score)
+    stored = certificate if isinstance(certificate, Certificate) else Certificate.load(certificate)
+    made, chosen, request = stored.provenance, method_of(stored, method), request_of(stored)
     names = () if stored.columns is None else stored.columns.scores
-    if not isinstance(source_scores, (Rows, Tally)):
+    about: dict[str, Any] = {"columns": names}
+    if isinstance(source_scores, Tally):
+        about = {"score": score}
+    elif not isinstance(source_scores, Rows):
         grouped = stored.target_grouped
-        about = {"columns": names, "labels_per": None if grouped is None else grouped.labels_per}
         about |= {"classes": stored.classes, "softmax": stored.softmax}
-    elif not isinstance(source_scores, Tally):
-        about = {"columns": names}
-    source, target, known = opened(
+        about |= {"labels_per": None if grouped is None else grouped.labels_per}
+    source, target, labels = opened(
         source_scores,
         source_labels,
         target_scores,
@@ -161,31 +162,10 @@ def verify(
         target_groups=target_groups,
         **about,
     )
-    found = source_scores.column_names if isinstance(source_scores, Rows) else column_names(source_scores)
-    named = set(names) <= set(map(str, found or ())) and bool(names)
-    return verify_rows(certificate, source, target, method=method, score=score, labelled=known, named=named)
-
-
-def verify_rows(
-    certificate: CertificateLike,
-    source: Rows | Tally,
-    target: Rows | None,
-    *,
-    method: Method | None = None,
-    score: TransformFunction | None = None,
-    labelled: LabelSheet | Tally | None = None,
-    named: bool = False,
-    inputs: tuple[Input, ...] | None = None,
-) -> Verification:
-    """The verb: ``calibrate_rows`` with the counting that the certificate remembers, and the two compared.
-
-    ``named``: scores were found by the names of columns that the certificate remembers. ``inputs`` are the files,
-    if a tally does not say them.
-    """
-    stored = _loaded(certificate)
-    made, chosen, request = stored.provenance, method_of(stored, method), request_of(stored)
+    called = source_scores.column_names if isinstance(source_scores, Rows) else column_names(source_scores)
+    named = set(names) <= set(map(str, called or ())) and bool(names)
     transform = None if isinstance(source, Tally) else stored.own_transform(score)
-    data = count(source, target, chosen, request, transform, labelled=labelled, counting=made.counting)
+    data = count(source, target, chosen, request, transform, labelled=labels, counting=made.counting)
     if stored.n_target_labels and data.labelled is None:
         raise InputError(
             f"this certificate was made with labels of {stored.n_target_labels:,} target rows: pass them as "
@@ -198,7 +178,7 @@ def verify_rows(
             f"the data have the classes {classes!r}, the certificate {stored.classes!r}. "
             "Verify it with the data that it was made from."
         )
-    numbers, words, origin = list[str](), list[str](), list[str]()
+    numbers, words = list[str](), list[str]()
     found: Certificate | None = None
     try:
         with warnings.catch_warnings():
@@ -207,27 +187,20 @@ def verify_rows(
     except AssumptionError as refusal:
         numbers = [f"nothing can be certified from these data: {refusal}"]
     if found is not None:
-        if inputs is not None:
-            found = replace(found, provenance=replace(found.provenance, inputs=inputs))
         one_label = stored.one_label_error is not None
         found = measured(found, data, chosen, sizes=stored.set_sizes is not None, one_label=one_label)
         if stored.curve is not None or stored.sensitivity is not None:
             found = found.with_curves()
         now = found.provenance
         numbers, words = differences(stored, found)
-        origin = origins_differ(made, now)
         if not isinstance(certificate, Certificate) and words_in(certificate) != stored.explain().splitlines():
             words.append("in_words is not what the numbers of the file say")
         if (made.pacshift_version, made.code, made.solver) == (now.pacshift_version, now.code, now.solver):
             numbers, words = numbers + words, []  # nothing else can be the reason
-    differ: VerifyVerdict = "different" if numbers else "equal up to provenance" if origin or words else "equal"
-    unverified = left_open(stored, None if found is None else found.provenance, named=named)
-    text = verification_in_words(differ, numbers, [*origin, *words], unverified)
-    return Verification(differ, tuple(numbers), (*origin, *words), tuple(unverified), text, found)
-
-
-def _loaded(certificate: CertificateLike) -> Certificate:
-    return certificate if isinstance(certificate, Certificate) else Certificate.load(certificate)
+    origin, unverified = origins(stored, None if found is None else found.provenance, named=named)
+    verdict: VerifyVerdict = "different" if numbers else "equal up to provenance" if origin or words else "equal"
+    text = verification_in_words(verdict, numbers, [*origin, *words], unverified)
+    return Verification(verdict, tuple(numbers), (*origin, *words), tuple(unverified), text, found)
 
 
 def method_of(certificate: Certificate, method: Method | None) -> Method:
@@ -303,56 +276,42 @@ def _walk(said: Any, made: Any, path: str, field: str) -> Iterator[tuple[str, Co
             yield path, compared, said, made
 
 
-def origins_differ(stored: Provenance, found: Provenance) -> list[str]:
-    """What is recorded about code and data and is another one now."""
-    code = {"pacshift": "pacshift_version", "code": "code", "solver": "solver"}
-    differ = [
-        f"{name}: made by {getattr(stored, field)}, made again by {getattr(found, field)}"
-        for name, field in code.items()
-        if None not in (getattr(stored, field), getattr(found, field))
-        and getattr(stored, field) != getattr(found, field)
-    ]
-    for role in ("source", "target"):
-        before, now = ([one for one in made.inputs if one.role == role] for made in (stored, found))
-        if not comparable(before, now):
-            continue
-        if sorted(str(one.sha256) for one in before) != sorted(str(one.sha256) for one in now):
-            differ.append(f"{role}: other files than those on record, by their SHA-256")
-        left_out = [
-            sorted(((one.left_out, one.left_out_why, one.rows_read) for one in inputs), key=str)
-            for inputs in (before, now)
-        ]
-        if left_out[0] != left_out[1]:
-            differ.append(f"{role}: other rows were left out than those on record")
-    return differ
-
-
-def comparable(stored: list[Input], found: list[Input]) -> bool:
-    """Whether both are files, or both are rows in memory, with a known SHA-256 each."""
-    both = [*stored, *found]
-    kinds = {one.name is None for one in both}
-    return bool(stored and found) and len(kinds) == 1 and all(one.sha256 is not None for one in both)
-
-
-def left_open(stored: Certificate, now: Provenance | None, *, named: bool = False) -> list[str]:
-    """What cannot be compared: what the maker said.
+def origins(stored: Certificate, now: Provenance | None, *, named: bool) -> tuple[list[str], list[str]]:
+    """What is on record about code and data and is another one ``now``; and what cannot be compared.
 
     ``named``: the data have the names of the columns that the certificate was made from, and were read by them.
     """
-    made, given = stored.provenance, () if now is None else now.inputs
-    open_ends = []
-    if stored.columns is not None and not named:
-        open_ends.append("columns: the maker's word, because these data have no names of columns")
+    made = stored.provenance
     stated = [name.partition(".")[2] for name, compared in COMPARED.items() if compared == "maker"]
     said = [name for name in stated if getattr(made, name) is not None]
-    open_ends.append(f"{', '.join(said)}: the maker's word")
+    differ, unverified = list[str](), [f"{', '.join(said)}: the maker's word"]
+    if stored.columns is not None and not named:
+        unverified.insert(0, "columns: the maker's word, because these data have no names of columns")
     if stored.n_target_labels:
         chosen = "the target's labels, and how their rows, or the seed of their sheet, were chosen"
-        open_ends.append(f"{chosen}: the maker's word")
+        unverified.append(f"{chosen}: the maker's word")
     if made.code is None:
-        open_ends.append("the file does not say by which code it was made")
+        unverified.append("the file does not say by which code it was made")
+    if now is None:
+        return differ, unverified
+    for name, where in {"pacshift": "pacshift_version", "code": "code", "solver": "solver"}.items():
+        before, after = getattr(made, where), getattr(now, where)
+        if before != after and None not in (before, after):
+            differ.append(f"{name}: made by {before}, made again by {after}")
     for role in ("source", "target"):
-        before, after = ([one for one in inputs if one.role == role] for inputs in (made.inputs, given))
-        if before and after and not comparable(before, after):
-            open_ends.append(f"{role}: it is of another kind than the {role} on record, so SHA-256 tells nothing")
-    return open_ends
+        inputs = [[one for one in each.inputs if one.role == role] for each in (made, now)]
+        both = [*inputs[0], *inputs[1]]
+        if not all(inputs):
+            continue
+        if len({one.name is None for one in both}) > 1 or any(one.sha256 is None for one in both):
+            unverified.append(f"{role}: it is of another kind than the {role} on record, so SHA-256 tells nothing")
+            continue
+        hashes = [sorted(str(one.sha256) for one in each) for each in inputs]
+        left_out = [
+            sorted(((one.left_out, one.left_out_why, one.rows_read) for one in each), key=str) for each in inputs
+        ]
+        if hashes[0] != hashes[1]:
+            differ.append(f"{role}: other files than those on record, by their SHA-256")
+        if left_out[0] != left_out[1]:
+            differ.append(f"{role}: other rows were left out than those on record")
+    return differ, unverified

@@ -1,5 +1,6 @@
 """``pacshift check``: labels arrived later. Was the guarantee kept?"""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -12,6 +13,7 @@ from pacshift.words.numbers import at_most, between, given, mean_size, percent
 
 if TYPE_CHECKING:
     from pacshift import Certificate, Check
+    from pacshift.bounds import Interval
 
 
 def check(
@@ -96,27 +98,22 @@ def group_column(certificate: "Certificate", table: "list[Path]", group: str | N
 
 
 def _document(certificate: "Certificate", found: "Check") -> dict[str, object]:
-    result, stated, ends = found.evaluation, certificate.class_miss, found.class_interval
+    result, one_label, stated = found.evaluation, found.one_label_interval, certificate.class_miss
+    promised = {name: getattr(certificate, name) for name in ("epsilon", "delta", "method", "guarantee")}
+    counted = {name: getattr(found, name) for name in ("missed", "kept_up_to", "broken_from", "level", "seen_as")}
+    classes = {name: list(getattr(found, name)) for name in ("classes_above", "classes_kept", "classes_apart")}
     return {
         "verdict": found.verdict,
         "in_words": found.text,
-        "epsilon": certificate.epsilon,
-        "delta": certificate.delta,
-        "method": certificate.method,
-        "guarantee": certificate.guarantee,
+        **promised,
         "rows": result.n,
-        "missed": found.missed,
-        "kept_up_to": found.kept_up_to,
-        "broken_from": found.broken_from,
-        "error": result.error,
+        **{name: getattr(result, name) for name in ("error", "size", "empty")},
         "error_interval": [found.lower, found.upper],
-        "level": found.level,
-        "size": result.size,
-        "empty": result.empty,
+        **counted,
         "one_label": {
             "share": result.one_label,
             "error": options.finite_or_none(result.one_label_error),
-            "error_interval": [float(found.one_label_interval.lower), float(found.one_label_interval.upper)],
+            "error_interval": [float(one_label.lower), float(one_label.upper)],
             "error_at_most": certificate.one_label_error,
         },
         "classes": [
@@ -124,44 +121,41 @@ def _document(certificate: "Certificate", found: "Check") -> dict[str, object]:
                 "name": name,
                 "rows": int(result.class_counts[label]),
                 "error": options.finite_or_none(result.class_error[label]),
-                "error_interval": [float(ends.lower[label]), float(ends.upper[label])],
-                "stated": None if stated is None else [float(stated.lower[label]), float(stated.upper[label])],
+                "error_interval": _ends(found.class_interval, label),
+                "stated": None if stated is None else _ends(stated, label),
                 "size": options.finite_or_none(result.class_size[label]),
             }
             for label, name in enumerate(certificate.classes)
         ],
-        "classes_above": list(found.classes_above),
-        "classes_kept": list(found.classes_kept),
-        "classes_apart": list(found.classes_apart),
-        "seen_as": found.seen_as,
+        **classes,
     }
 
 
+def _ends(interval: "Interval", label: int) -> list[float]:
+    return [float(interval.lower[label]), float(interval.upper[label])]
+
+
 def _show(certificate: "Certificate", found: "Check") -> None:
-    result, stated, ends = found.evaluation, certificate.class_miss, found.class_interval
-    level = given(found.level)
-    table = right_aligned(
-        "class", "rows", "missed", f"{level} interval", "the certificate says", "mean size", left=1
-    )
+    result, stated, console = found.evaluation, certificate.class_miss, results()
+    interval = f"{given(found.level)} interval"
+    table = right_aligned("class", "rows", "missed", interval, "the certificate says", "mean size", left=1)
+
+    def add(name: str, rows: int, error: float, ends: Sequence[Any], *says: str, style: str = "") -> None:
+        cells = (percent(error), between(float(ends[0]), float(ends[1]))) if rows else ("-", "-")
+        table.add_row(plain(name), f"{rows:,}", *cells, *says, style=style)
+
     for label, name in enumerate(certificate.classes):
+        rows, size = int(result.class_counts[label]), mean_size(result.class_size[label])
         says = "-" if stated is None else between(stated.lower[label], stated.upper[label])
-        count, error = int(result.class_counts[label]), result.class_error[label]
-        table.add_row(plain(name), *_cells(count, error, ends.lower[label], ends.upper[label]), says,
-                      mean_size(result.class_size[label]) if count else "-")  # fmt: skip
+        ends = _ends(found.class_interval, label)
+        add(str(name), rows, result.class_error[label], ends, says, size if rows else "-")
     table.add_section()
     promise = f"at most {given(certificate.epsilon)}" if certificate.guarantee == "pac-target" else "-"
-    shown = _cells(result.n, result.error, found.lower, found.upper)
-    table.add_row("all", *shown, promise, mean_size(result.size), style="bold")
+    add("all", result.n, result.error, (found.lower, found.upper), promise, mean_size(result.size), style="bold")
     if result.one_label:
         one, bound = found.one_label_interval, certificate.one_label_error
-        shown = _cells(round(result.one_label * result.n), result.one_label_error, one.lower, one.upper)
-        table.add_row("sets with one label", *shown, "-" if bound is None else at_most(bound), "1.000")
-    console = results()
+        n_one, says = round(result.one_label * result.n), "-" if bound is None else at_most(bound)
+        add("sets with one label", n_one, result.one_label_error, (one.lower, one.upper), says, "1.000")
     console.print(table)
     colour = {"consistent": "yellow", "kept": "green"}.get(found.verdict, "red")
     console.print(f"[{colour}]{found.verdict}[/]: {plain(found.text)}")
-
-
-def _cells(count: int, error: float, low: Any, high: Any) -> tuple[str, str, str]:
-    """Rows, share missed, interval."""
-    return (f"{count:,}", percent(error), between(float(low), float(high))) if count else ("0", "-", "-")

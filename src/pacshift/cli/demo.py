@@ -46,8 +46,10 @@ def demo(
 
 def _document(found: "Findings", files: dict[str, Path]) -> dict[str, object]:
     """The answer for machines."""
+    from pacshift.cli.simulated import PANEL
+
     return {
-        "panel": found.world.name,
+        "panel": PANEL,
         "epsilon": found.certificate.epsilon,
         "delta": found.certificate.delta,
         "in_words": found.certificate.explain().splitlines(),
@@ -60,13 +62,14 @@ def _document(found: "Findings", files: dict[str, Path]) -> dict[str, object]:
 
 def _show(found: "Findings", files: dict[str, Path]) -> None:
     """The answer for people."""
+    from pacshift.cli.simulated import N_CLASSES, N_ROWS, ROWS, SOURCE_MIX, TARGET_MIX
     from pacshift.words.statements import statements
 
-    console, epsilon, draws, world = results(), found.certificate.epsilon, len(found.trials), found.world
-    name = plain(repr(world.class_names[1]))
-    rows, before, after = f"{world.n_rows:,}", percent(world.source_mix[1]), percent(world.target_mix[1])
+    console, epsilon, draws = results(), found.certificate.epsilon, len(found.trials)
+    name = plain(repr(found.class_names[1]))
+    rows, before, after = f"{N_ROWS:,}", percent(SOURCE_MIX[1]), percent(TARGET_MIX[1])
     console.print(
-        f"[bold]{plain(world.title)}[/] (scores of a real model, {len(world.class_names)} classes). "
+        f"[bold]{plain(found.title)}[/] (scores of a real model, {len(found.class_names)} classes). "
         f"Source: {rows} labelled examples, {before} of them {name}. "
         f"Target: {rows} examples without labels, {after} of them {name} (only ORACLE is told). "
         f"Wanted: sets that miss the true label of at most {given(epsilon)} of the target."
@@ -81,7 +84,16 @@ def _show(found: "Findings", files: dict[str, Path]) -> None:
         f"Target error is exact: the share of the whole target population whose set misses the true label. "
         f"Last column: in how many of {draws} draws of all the data it was above {given(epsilon)}.\n"
     )
-    console.print(plain(_why_ps_lp(found)))
+    # What speaks for PS-LP, which is the default although PS-LW needs no target.
+    case, larger = found.rare, found.size("PS-LW") / found.size("PS-LP") - 1
+    here = f"PS-LW's sets are {percent(abs(larger), 2)} {'larger' if larger > 0 else 'smaller'} here"
+    console.print(
+        f"Why PS-LP? {'PS-LW does about as well here' if abs(larger) < 0.02 else here}, and it needs no target. "
+        "But it bounds every class separately, which costs size with many or rare classes. A made-up case with "
+        f"{N_CLASSES} classes, the rarest with {case.fewest} of {ROWS:,} source rows, same ε and δ: sets of "
+        f"{mean_size(case.sizes['PS-LP'])} labels with PS-LP, {mean_size(case.sizes['PS-LW'])} with PS-LW (target "
+        f"errors {case.errors['PS-LP']:.4f} and {case.errors['PS-LW']:.4f})."
+    )
     console.print()
     print_words(one for one in statements(found.certificate) if one.name != "sizes")
     console.print()
@@ -94,22 +106,3 @@ def _show(found: "Findings", files: dict[str, Path]) -> None:
         f"pacshift check my.json {folder}/labelled.parquet",
     ):
         console.print(f"  {plain(line)}", soft_wrap=True)
-
-
-def _why_ps_lp(found: "Findings") -> str:
-    """What speaks for PS-LP, which is the default although PS-LW needs no target."""
-    from pacshift.cli.simulated import N_CLASSES, ROWS
-
-    case, larger = found.rare, found.size("PS-LW") / found.size("PS-LP") - 1
-    here = (
-        "PS-LW does about as well here"
-        if abs(larger) < 0.02
-        else f"PS-LW's sets are {percent(abs(larger), 2)} {'larger' if larger > 0 else 'smaller'} here"
-    )
-    return (
-        f"Why PS-LP? {here}, and it needs no target. But it bounds every class separately, which costs size with "
-        f"many or rare classes. A made-up case with {N_CLASSES} classes, the rarest with {case.fewest} of "
-        f"{ROWS:,} source rows, same ε and δ: sets of {mean_size(case.sizes['PS-LP'])} labels with PS-LP, "
-        f"{mean_size(case.sizes['PS-LW'])} with PS-LW (target errors {case.errors['PS-LP']:.4f} and "
-        f"{case.errors['PS-LW']:.4f})."
-    )

@@ -6,12 +6,14 @@ import zlib
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 
+from pacshift.arrays import FloatArray, IntArray
 from pacshift.certificate import Certificate
 from pacshift.certification.calibrate import calibrate
 from pacshift.certification.counted import Data, measured
@@ -29,8 +31,9 @@ from pacshift.simulate import Population, resample
 from pacshift.simulate.population import heart_arrays, unpack_scores
 from pacshift.tally import Tally
 
-EPSILON, DELTA = 0.1, 5e-4
-"""Those of the paper."""
+PANEL, EPSILON, DELTA = "heart-large-0.1", 0.1, 5e-4
+SOURCE_MIX, TARGET_MIX, N_ROWS = (0.94, 0.06), (0.636, 0.364), 42_000
+"""A panel of the paper, but with all scored rows as the population of source and target."""
 DRAWS, SEED = 10, 0
 METHOD = "PS-LP"
 METHODS_DRAWN = ("PS-LP", "LWCP", "PS")
@@ -39,67 +42,6 @@ N_CLASSES, N_RARE, ROWS = 10, 2, 5_000
 """Enough classes and few enough rare rows for PS-LW to pay. Chosen to show this: the demo calls it made up."""
 RARE_SHARE = 0.1
 """A rare class is this many times as frequent as a common one."""
-
-
-class World:
-    """The panel heart-large-0.1 of the paper, with all scored rows as the population of source and target."""
-
-    name = "heart-large-0.1"
-    source_mix, target_mix = (0.94, 0.06), (0.636, 0.364)
-    n_rows = 42_000
-
-    def __init__(self) -> None:
-        arrays = heart_arrays()
-        facts = json.loads(str(arrays["facts"]))
-        model = str(facts["model"])
-        self.title = f"{model[:1].upper()}{model[1:]}, {facts['data']}"
-        self.class_names: tuple[str, ...] = tuple(arrays["class_names"].tolist())
-        self.scores, self.labels = unpack_scores(arrays["gaps"]), arrays["labels"].astype(np.int64)
-        self._populations: dict[str, Population] = {}
-
-    def population(self, score: str) -> Population:
-        """All rows with their transformed scores, where the true error of thresholds is known."""
-        if score not in self._populations:
-            scores = ScoreMatrix(self.scores, tuple(range(len(self.class_names))))
-            self._populations[score] = Population(resolve_transform(score).of_all(scores), self.labels)
-        return self._populations[score]
-
-
-class Draw:
-    """One draw of source and target; methods that share a score transform share its tally."""
-
-    def __init__(self, world: World, seed: int, trial: int) -> None:
-        self.world, self.seed, self.trial = world, seed, trial
-        rng = self.rng("draw")
-        self.source = resample(world.labels, world.source_mix, world.n_rows, rng)
-        self.target = resample(world.labels, world.target_mix, world.n_rows, rng)
-        self._tallies: dict[str, Tally] = {}
-
-    def rng(self, purpose: str) -> np.random.Generator:
-        """A generator for each purpose: adding a method never changes the numbers of another one."""
-        key = [zlib.crc32(word.encode()) for word in (self.world.name, purpose)]
-        return np.random.default_rng([self.seed, self.trial, *key])
-
-    def tally(self, score: str) -> Tally:
-        """The counts that calibration sees."""
-        if score not in self._tallies:
-            scores, labels = self.world.scores, self.world.labels
-            source = Tally.from_scores(scores[self.source], labels[self.source], score=score)
-            self._tallies[score] = source + Tally.from_target(scores[self.target])
-        return self._tallies[score]
-
-    def run(self, method: Method) -> ComparisonRow:
-        """What a method achieves by itself, as published, on the whole target population."""
-        world = self.world
-        score = "aps" if method.name == "WCP" else method.default_score  # as the authors run it
-        weights = np.divide(world.target_mix, world.source_mix) if method.needs_weights else None
-        with suppress(AssumptionError):
-            task = Task(epsilon=EPSILON, delta=DELTA, seed=self.seed, weights=weights)
-            cuts = method.solve(self.tally(score), task).thresholds
-            everyone, mix = world.population(score), world.target_mix
-            found = everyone.size(cuts, mix), everyone.empty(cuts, mix), everyone.error(cuts, mix)
-            return ComparisonRow(method.name, method.guarantee, *found, bool(np.isneginf(cuts).all()))
-        return ComparisonRow(method.name, method.guarantee, None, note="the draw refutes label shift")
 
 
 @dataclass(frozen=True)
@@ -113,17 +55,17 @@ class RareCase:
 
 @dataclass(frozen=True)
 class Findings:
-    """What the demo found: certificate and methods of the first draw, all draws, and a case with rare classes."""
+    """What the demo found: scored rows, those of the first draw and its certificate, all draws, a rare case."""
 
+    title: str
+    class_names: tuple[str, ...]
+    scores: FloatArray
+    labels: IntArray
+    source: IntArray
+    target: IntArray
     certificate: Certificate
-    draw: Draw
     trials: Sequence[Sequence[ComparisonRow]]
     rare: RareCase
-
-    @property
-    def world(self) -> World:
-        """What was drawn from."""
-        return self.draw.world
 
     def of(self, method: str) -> list[ComparisonRow]:
         """The rows of a method in all draws that it did not refuse."""
@@ -139,22 +81,55 @@ class Findings:
 
 
 def find(report: Progress | None) -> Findings:
-    """Draw, calibrate and measure."""
-    world, trials = World(), []
-    methods = usable_methods(with_weights=True)
+    """Draw from all scored rows, run every method as published, and measure it on the whole target population."""
+    arrays = heart_arrays()
+    facts, names = json.loads(str(arrays["facts"])), tuple(arrays["class_names"].tolist())
+    scores, labels = unpack_scores(arrays["gaps"]), arrays["labels"].astype(np.int64)
+
+    def rng(trial: int, purpose: str) -> np.random.Generator:
+        """A generator for each purpose: adding a method never changes the numbers of another one."""
+        return np.random.default_rng([SEED, trial, *(zlib.crc32(word.encode()) for word in (PANEL, purpose))])
+
+    @cache
+    def everyone(score: str) -> Population:
+        """All rows with their transformed scores, where the true error of thresholds is known."""
+        matrix = ScoreMatrix(scores, tuple(range(len(names))))
+        return Population(resolve_transform(score).of_all(matrix), labels)
+
+    @cache
+    def drawn(trial: int) -> tuple[IntArray, IntArray]:
+        """The rows of source and target."""
+        coins = rng(trial, "draw")
+        return resample(labels, SOURCE_MIX, N_ROWS, coins), resample(labels, TARGET_MIX, N_ROWS, coins)
+
+    @cache
+    def tally(trial: int, score: str) -> Tally:
+        """The counts that calibration sees; methods that share a score transform share them."""
+        source, target = drawn(trial)
+        return Tally.from_scores(scores[source], labels[source], score=score) + Tally.from_target(scores[target])
+
+    def run(method: Method, trial: int) -> ComparisonRow:
+        score = "aps" if method.name == "WCP" else method.default_score  # as the authors run it
+        weights = np.divide(TARGET_MIX, SOURCE_MIX) if method.needs_weights else None
+        with suppress(AssumptionError):
+            task = Task(epsilon=EPSILON, delta=DELTA, seed=SEED, weights=weights)
+            cuts, all_rows = method.solve(tally(trial, score), task).thresholds, everyone(score)
+            size, error = all_rows.size(cuts, TARGET_MIX), all_rows.error(cuts, TARGET_MIX)
+            empty = all_rows.empty(cuts, TARGET_MIX)
+            return ComparisonRow(method.name, method.guarantee, size, empty, error, bool(np.isneginf(cuts).all()))
+        return ComparisonRow(method.name, method.guarantee, None, note="the draw refutes label shift")
+
+    trials = []
     for trial in range(DRAWS):
         if report:
             report(trial, DRAWS)
-        draw = Draw(world, SEED, trial)
-        trials.append([draw.run(method) for method in methods])
-    first = Draw(world, SEED, 0)
-    tally = replace(first.tally("probability"), classes=world.class_names)
-    made = calibrate(tally, epsilon=EPSILON, delta=DELTA, method=METHOD, rng=first.rng(METHOD))
-    target = world.scores[first.target]
-
-    rows = memory(target, name="target", role="target", classes=world.class_names)
-    certificate = measured(made, Data(tally, target=rows), METHODS[METHOD](), sizes=True)
-    return Findings(certificate, first, trials, rare_case(SEED))
+        trials.append([run(method, trial) for method in usable_methods(with_weights=True)])
+    first, (source, target) = replace(tally(0, "probability"), classes=names), drawn(0)
+    made = calibrate(first, epsilon=EPSILON, delta=DELTA, method=METHOD, rng=rng(0, METHOD))
+    rows = memory(scores[target], name="target", role="target", classes=names)
+    made = measured(made, Data(first, target=rows), METHODS[METHOD](), sizes=True)
+    title = f"{facts['model'][:1].upper()}{facts['model'][1:]}, {facts['data']}"
+    return Findings(title, names, scores, labels, source, target, made, trials, rare_case(SEED))
 
 
 def rare_case(seed: int) -> RareCase:
@@ -189,12 +164,12 @@ def write(folder: Path, found: Findings) -> dict[str, Path]:
     certificate.save(files["certificate"])
     write_report(certificate, files["report"], comparison=found.trials[0])
     draw_figure(files["figure"], found)
-    draw, names = found.draw, found.world.class_names
-    for table, rows in (("source", draw.source), ("target", draw.target), ("labelled", draw.target)):
+    names = found.class_names
+    for table, rows in (("source", found.source), ("target", found.target), ("labelled", found.target)):
         columns: dict[str, Any] = {"id": np.arange(len(rows))}
-        columns |= {f"p_{name}": found.world.scores[rows, place] for place, name in enumerate(names)}
+        columns |= {f"p_{name}": found.scores[rows, place] for place, name in enumerate(names)}
         if table != "target":
-            columns["label"] = np.array(names)[found.world.labels[rows]]
+            columns["label"] = np.array(names)[found.labels[rows]]
         with atomic_write(files[table]) as draft:
             pyarrow.parquet.write_table(pa.table(columns), draft)
     return files
@@ -223,7 +198,7 @@ def draw_figure(path: Path, found: Findings) -> None:
     error_axes.set_ylim(len(words) - 0.5, -0.5)
     for axes in (error_axes, size_axes):
         new_axes(axes, height=0, grid="x")  # they are there already: only the grid is added
-    title = f"{found.world.title}: {len(found.trials)} draws, one dot per draw"
+    title = f"{found.title}: {len(found.trials)} draws, one dot per draw"
     figure.suptitle(title, fontsize=11, x=0.01, ha="left")
     with atomic_write(path) as draft:
         figure.savefig(draft)

@@ -4,7 +4,7 @@ The mathematics is in ``pacshift.ps_lp``, module by module in the order of the p
 """
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
@@ -31,15 +31,6 @@ ClassBalance: TypeAlias = Literal[3, 6, "none"]
 
 MOST_SENTENCES = 20
 """More classes than this in every set are named in one sentence: what fits a screen."""
-
-
-def check_class_balance(value: Any) -> None:
-    """InputError unless ``value`` is one of the three."""
-    if isinstance(value, bool) or value not in get_args(ClassBalance):
-        raise InputError(
-            f"class_balance must be 3, 6 or 'none', got {value!r}. Tuned thresholds aim at missing no class more "
-            "often than this multiple of epsilon."
-        )
 
 
 @dataclass(frozen=True)
@@ -89,7 +80,11 @@ class PSLP(Method):
     def __post_init__(self) -> None:
         if self.unseen not in ("all", "include"):
             raise InputError(f"unseen must be 'all' or 'include', got {self.unseen!r}.")
-        check_class_balance(self.class_balance)
+        if isinstance(self.class_balance, bool) or self.class_balance not in get_args(ClassBalance):
+            raise InputError(
+                f"class_balance must be 3, 6 or 'none', got {self.class_balance!r}. Tuned thresholds aim at "
+                "missing no class more often than this multiple of epsilon."
+            )
 
     def solve(self, tally: Tally, task: Task) -> Solution:
         """Find one threshold per class ("Theorem" of the proof page)."""
@@ -123,7 +118,7 @@ class PSLP(Method):
             weights=weight_bounds(mix, counts, delta=plan.shares.priors * delta),
             prevalence=mix,
             accuracy=region.accuracy,
-            reasons=reasons_for(tally, region, thresholds, epsilon=epsilon, delta=delta),
+            reasons=reasons_for(tally, task, region, thresholds),
             curve=curve if has_curve and (thresholds > -np.inf).any() else None,
             notes=self._notes(kind),
             tuned_on=tuned_on if kind == TUNED else "",
@@ -156,14 +151,7 @@ class PSLP(Method):
         )
         tried = prevalence is not None
         kind = smallest_kind(tally, certified, task.count_labels) if tried else EQUAL_MISS_RATE
-        reasons = reasons_for_many_classes(
-            tally,
-            certified[kind],
-            kind=kind,
-            tried=tried,
-            known=task.known is not None,
-            contamination=task.contamination,
-        )
+        reasons = reasons_for_many_classes(tally, task, certified[kind], kind=kind, tried=tried)
         return Solution(certified[kind], prevalence=prevalence, reasons=reasons, notes=self._notes(kind))
 
 
@@ -171,22 +159,20 @@ def balanced(method: Method, class_balance: ClassBalance | None) -> Method:
     """``method`` with the class balance that was asked for; None leaves the method's own."""
     if class_balance is None:
         return method
-    check_class_balance(class_balance)
     if not isinstance(method, PSLP):
         raise InputError(
             f"class_balance is for tuned thresholds, which method {method.name} does not have. Leave it out, or "
             "use PS-LP."
         )
+    asked = replace(method, class_balance=class_balance)
     if method.class_balance not in (PSLP.class_balance, class_balance):
         raise InputError(
             f"class_balance is {class_balance!r}, but the method is {method!r}. Say it in one of the two places."
         )
-    return replace(method, class_balance=class_balance)
+    return asked
 
 
-def reasons_for(
-    tally: Tally, region: PrevalenceRegion, thresholds: FloatArray, *, epsilon: float, delta: float
-) -> tuple[str, ...]:
+def reasons_for(tally: Tally, task: Task, region: PrevalenceRegion, thresholds: FloatArray) -> tuple[str, ...]:
     """Why classes are in every set; where all of them are, which class lacks data most."""
     if (thresholds > -np.inf).any():
         return classes_in_every_set(tally, thresholds)
@@ -194,51 +180,47 @@ def reasons_for(
     return (
         f"no thresholds pass: class {tally.classes[label]!r} may be up to {up(region.prevalence.upper[label])} of "
         f"the target, and its {tally.class_counts[label]} source examples cannot rule out that errors exceed "
-        f"epsilon={epsilon:g} at delta={delta:g}. Add source examples of this class, or target rows.",
+        f"epsilon={task.epsilon:g} at delta={task.delta:g}. Add source examples of this class, or target rows.",
     )
 
 
 def reasons_for_many_classes(
-    tally: Tally, thresholds: FloatArray, *, kind: str, tried: bool, contamination: float, known: bool = False
+    tally: Tally, task: Task, thresholds: FloatArray, *, kind: str, tried: bool
 ) -> tuple[str, ...]:
     """What many classes change, and which of them are in every set.
 
-    ``tried`` says whether the bound that uses the target's predictions was computed too, ``known`` whether bounds
-    of the mix are known.
+    ``tried`` says whether the bound that uses the target's predictions was computed too.
     """
+    without = np.flatnonzero(thresholds == -np.inf)
+    named = classes_in_every_set(tally, thresholds)
+    if len(without) > MOST_SENTENCES:
+        counts = tally.class_counts[without]
+        fewest = ", ".join(repr(tally.classes[label]) for label in without[np.argsort(counts, kind="stable")][:5])
+        named = (
+            f"{len(without)} classes are in every set: their {counts.min()} to {counts.max()} source examples "
+            f"each are too few. Those with the fewest are {fewest}. Add source examples of them, or merge "
+            "classes.",
+        )
     if kind != EQUAL_MISS_RATE:
-        return few_sentences(tally, thresholds)
-    within = " within the bounds that are known" if known else ""
+        return named
+    within = "" if task.known is None else " within the bounds that are known"
     own = f"each class got a threshold of its own from the source, whatever the target's label mix{within}"
     if tried:
         many = (
             f"{own}. Thresholds that rest on the target's predictions were certified too, but did not give "
             "smaller sets on the target."
         )
-        return (many, *few_sentences(tally, thresholds))
-    why = (
-        "the bound by the target's predictions does not allow for contamination"
-        if contamination
-        else "source or target rows are too few to bound the error by the target's predictions"
-    )
-    many = (
-        f"{tally.n_classes} classes are more than the {MAX_LP_CLASSES} for which PS-LP solves linear programs, "
-        f"and {why}: {own}. No threshold depends on the target."
-    )
-    return (many, *few_sentences(tally, thresholds))
-
-
-def few_sentences(tally: Tally, thresholds: FloatArray) -> tuple[str, ...]:
-    """One sentence per class without a threshold, but one for all of them where they are many."""
-    without = np.flatnonzero(thresholds == -np.inf)
-    if len(without) <= MOST_SENTENCES:
-        return classes_in_every_set(tally, thresholds)
-    counts = tally.class_counts[without]
-    fewest = ", ".join(repr(tally.classes[label]) for label in without[np.argsort(counts, kind="stable")][:5])
-    return (
-        f"{len(without)} classes are in every set: their {counts.min()} to {counts.max()} source examples each "
-        f"are too few. Those with the fewest are {fewest}. Add source examples of them, or merge classes.",
-    )
+    else:
+        why = (
+            "the bound by the target's predictions does not allow for contamination"
+            if task.contamination
+            else "source or target rows are too few to bound the error by the target's predictions"
+        )
+        many = (
+            f"{tally.n_classes} classes are more than the {MAX_LP_CLASSES} for which PS-LP solves linear "
+            f"programs, and {why}: {own}. No threshold depends on the target."
+        )
+    return (many, *named)
 
 
 def classes_in_every_set(tally: Tally, thresholds: FloatArray) -> tuple[str, ...]:

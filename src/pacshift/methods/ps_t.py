@@ -52,25 +52,23 @@ class PST(Method):
         tried = families(labelled, tally, epsilon=task.epsilon)
         delta = task.delta / len(tried)
         cut = labelled.cut(epsilon=task.epsilon, delta=delta)
-        found = [family.largest(labelled.test, cut) for family in tried]
+        found = [family(labelled.test, cut) for family in tried]
         chosen = smallest(tally, found, task.count_labels)
         family, thresholds = tried[chosen], found[chosen]
-        reasons = self._reasons(labelled, thresholds, epsilon=task.epsilon, delta=delta)
-        aim = AIM * task.epsilon if family.is_tuned else None
+        reasons: tuple[str, ...] = ()
+        if np.isneginf(thresholds).all():
+            rows, unknown = labelled.looks[labelled.look], labelled.n_unknown
+            reasons = too_few(rows, epsilon=task.epsilon, delta=delta, what="labelled target rows") or (
+                f"no threshold passes on the {rows} rows of the test that this look may use.",
+            )
+            if unknown and cut + unknown >= 0:
+                reasons = (
+                    f"{unknown} of the {rows} rows of the test could not be labelled, and count as missed.",
+                )
+        aim = AIM * task.epsilon if labelled.is_tuned else None
         seen = misses_seen(labelled, thresholds, tally.classes, aim=aim)
         later = next_look(labelled, family, thresholds, tally, replace(task, delta=delta))
         return Solution(thresholds, reasons=reasons, notes=(*seen, *later))
-
-    def _reasons(
-        self, labelled: LabelledTarget, thresholds: FloatArray, *, epsilon: float, delta: float
-    ) -> tuple[str, ...]:
-        rows, unknown = labelled.looks[labelled.look], labelled.n_unknown
-        if not np.isneginf(thresholds).all():
-            return ()
-        if unknown and labelled.cut(epsilon=epsilon, delta=delta) + unknown >= 0:
-            return (f"{unknown} of the {rows} rows of the test could not be labelled, and count as missed.",)
-        needed = too_few(rows, epsilon=epsilon, delta=delta, what="labelled target rows")
-        return needed or (f"no threshold passes on the {rows} rows of the test that this look may use.",)
 
 
 def misses_seen(
@@ -105,7 +103,7 @@ def next_look(
         return ()
     cuts = look_cuts(labelled.looks, epsilon=task.epsilon, delta=task.delta)
     now, then = labelled.looks[labelled.look : labelled.look + 2]
-    expected = family.largest(labelled.test, round(cuts[labelled.look + 1] / then * now) - labelled.n_unknown)
+    expected = family(labelled.test, round(cuts[labelled.look + 1] / then * now) - labelled.n_unknown)
     (later,) = mean_sizes(tally, [expected], task.count_labels) or sizes
     more = then - now
     return (

@@ -13,7 +13,7 @@ import numpy as np
 from pacshift.arrays import IntArray, Label
 from pacshift.bounds import ROUNDING, Interval
 from pacshift.errors import InputError
-from pacshift.mix.region import exact_box, prevalence_region, weight_bounds, within_known
+from pacshift.mix.region import PrevalenceRegion, exact_box, prevalence_region, weight_bounds, within_known
 from pacshift.scores.names import by_class
 from pacshift.tally import Tally
 from pacshift.words.display import short_repr
@@ -139,18 +139,10 @@ class Prevalence:
     __repr__ = short_repr
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class MixIntervals:
-    """Intervals of mix, weights and recalls and bounds of the accuracy, all right at once, probability 1 - δ."""
-
-    mix: Interval
-    weights: Interval
-    accuracy: Interval
-    recall: Interval
-
-
-def mix_intervals(tally: Tally, *, delta: float, known: Interval | None) -> MixIntervals:
-    """The bounding box of the region, and what follows from it."""
+def mix_intervals(
+    tally: Tally, *, delta: float, known: Interval | None
+) -> tuple[PrevalenceRegion, Interval, Interval]:
+    """The region, and intervals of mix and weights; all of it is right at once with probability 1 - δ."""
     many = tally.n_classes > MAX_ROUNDS_CLASSES
     region = prevalence_region(
         tally.confusion,
@@ -163,7 +155,4 @@ def mix_intervals(tally: Tally, *, delta: float, known: Interval | None) -> MixI
     )
     box = region.prevalence if many and known is None else exact_box(*region.all_rows)
     mix = within_known(box, known, 0.0)
-    weights = weight_bounds(mix, tally.class_counts, delta=(1 - REGION_SHARE) * delta)
-    assert region.recall is not None  # made from counts
-    accuracy = Interval(np.array(region.accuracy), np.array(region.accuracy_at_most))
-    return MixIntervals(mix, weights, accuracy, region.recall)
+    return region, mix, weight_bounds(mix, tally.class_counts, delta=(1 - REGION_SHARE) * delta)

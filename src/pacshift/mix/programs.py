@@ -149,7 +149,9 @@ def nonnegative_least_squares(matrix: FloatArray, wanted: FloatArray) -> FloatAr
     used = np.ones(n_columns, bool)
     while ((found := solved(used))[used] <= 0).any():
         used &= found > 0
-    tolerance = 10 * max(matrix.shape) * np.finfo(float).eps * np.abs(matrix).sum(axis=0).max() * np.abs(wanted).max()
+    tolerance = (
+        10 * max(matrix.shape) * np.finfo(float).eps * np.abs(matrix).sum(axis=0).max() * np.abs(wanted).max()
+    )
     for _ in range(3 * n_columns):
         gain = np.where(used, -np.inf, matrix.T @ (wanted - matrix @ found))
         if gain.max() <= tolerance:

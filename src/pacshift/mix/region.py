@@ -235,7 +235,7 @@ class PrevalenceRegion:
         Bounding box of the mixes that satisfy ``rows``.
     accuracy : float
         The least target accuracy of a mix that satisfies ``rows``.
-    recall : Interval or None
+    recall : Interval
         Bounds of P(predicted j given label j) for each class j, by the same events; None in a region made by hand.
     contamination : float
         Largest share of the target that need not be label-shifted.
@@ -247,7 +247,7 @@ class PrevalenceRegion:
     extra_limits: FloatArray
     prevalence: Interval
     accuracy: float
-    recall: Interval | None = None
+    recall: Interval
     contamination: float = 0.0
 
     @property
@@ -256,8 +256,6 @@ class PrevalenceRegion:
 
         Rows that are not label-shifted may all be predicted right.
         """
-        if self.recall is None:
-            return 1.0
         largest = MixProgram(self.rows, self.limits).largest(self.recall.upper)
         return min(1.0, (1 - self.contamination) * largest + self.contamination)
 

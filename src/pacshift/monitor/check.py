@@ -43,14 +43,8 @@ def check_target(target: Tally, source: Tally) -> None:
     """Refuse rows of a period that do not fit the source."""
     if target.n_source or not target.n_target:
         raise InputError("a period must be a tally of unlabelled rows (Tally.from_target(scores)), at least one.")
-    if target.classes != source.classes:
-        both = f"{shorten(source.classes)} and {shorten(target.classes)}"
-        raise InputError(f"source and period must have the same classes, got {both}.")
-    if target.softmax != source.softmax:
-        raise InputError(
-            f"the source was counted with softmax={source.softmax}, the period with softmax={target.softmax}. "
-            "Count both alike."
-        )
+    if (target.classes, target.softmax) != (source.classes, source.softmax):
+        Tally.sum([source, target])  # says why they do not go together
     require_same_kind(source.full_source_kind, target.full_target_kind, name="period", n_rows=target.n_target)
 
 
@@ -111,22 +105,14 @@ def check_new_source(
 
 def check_certificate(certificate: Certificate, source: Tally) -> None:
     """Refuse a certificate for other classes or another score."""
-    if certificate.classes != source.classes:
-        both = f"{shorten(certificate.classes)} and {shorten(source.classes)}"
-        raise InputError(f"certificate and source must have the same classes, got {both}.")
-    if certificate.score != source.score:
-        raise InputError(
-            f"the certificate is for the score {certificate.score!r}, the source has {source.score!r}. "
-            "Count the source with the score of the certificate."
-        )
-    if certificate.softmax != source.softmax:
-        takes, counted = "takes scores as they are", "was counted as the softmax of logits"
-        if certificate.softmax:
-            takes, counted = "takes the softmax of logits", "was counted as it is"
-        raise InputError(
-            f"the certificate {takes}, but the source {counted}. Count the source as the certificate takes its "
-            f"scores: softmax={certificate.softmax}."
-        )
+    for name in ("classes", "score", "softmax"):
+        taken, counted = getattr(certificate, name), getattr(source, name)
+        if taken != counted:
+            own, other = (shorten(each) if name == "classes" else repr(each) for each in (taken, counted))
+            raise InputError(
+                f"the certificate has {name}={own}, but the source {name}={other}. Count the source as the "
+                f"certificate takes its scores: {name}={own}."
+            )
 
 
 def is_later_look(known: Labelled, rows: Tally, sheet: str | None) -> bool:

@@ -33,7 +33,7 @@ FIRST_YEAR, LAST_YEAR = 1901, 2199
 """Times outside are no times: 1900-01-01 and 9999-12-31 stand for "unknown" or "open" in many databases."""
 
 _BELOW_SECONDS = r"(?i)(:[0-9]{2})(?:[.,][0-9]+)?(?:Z|[+-][0-9]{2}(?::?[0-9]{2})?)?$"  # and the zone
-NEW, LEFT_OUT = -1, -2
+NEW, REPEATED, NO_KEY = -1, -2, -3
 HASH_BYTES = 8
 """Two of 100 million rows share a hash with a probability of about 0.03 %."""
 
@@ -106,10 +106,12 @@ def count_periods(
                 f"{rows.described}: no column {column!r} with {holding}. The columns are "
                 f"{shorten(table.source.schema.names)}."
             )
-    keys = None if key is None else read_keys(table.source, key, known_keys or {}, drop_invalid=rows.drop_invalid)
+    known, row_keys = known_keys or {}, None
+    if key is not None:
+        row_keys = read_keys(table.source, key, known, drop_invalid=rows.drop_invalid)
 
     def run(options: CountOptions | None, certificate: Certificate | None) -> _ByPeriod:
-        found = _ByPeriod(cut, len(rows.classes), options, certificate, keys)
+        found = _ByPeriod(cut, len(rows.classes), options, certificate, row_keys, list(known))
         for _ in rows.fold(found.add, "counting", keep=[] if cut.column is None else [cut.column]):
             pass
         return found
@@ -128,17 +130,19 @@ def count_periods(
         tally = Tally.from_counter(found.counters[place], rows.classes, grouped)
         own = np.sort(np.concatenate(found.keys[place])) if place in found.keys else None
         periods[name] = Period(name, start, end, tally, found.sizes.get(place), keys=own)
+    owner = np.empty(0, np.int64) if row_keys is None else row_keys[1]
+    n_missing = int((owner == NO_KEY).sum())
     return CountedRows(
         periods,
         rows.last.n_rows,
         lambda certificate: {
             cut.describe(place)[0]: sizes for place, sizes in run(None, certificate).sizes.items()
         },
-        rows.last.faults.n_rows + found.n_undated + (0 if keys is None else keys.n_missing),
-        0 if keys is None else keys.n_known,
-        {name: Tally.from_counter(one, rows.classes) for name, one in sorted(found.again.items())},
-        sorted(found.moved),
-        None if choice is None else choice.choose().digest,
+        n_dropped=rows.last.faults.n_rows + found.n_undated + n_missing,
+        n_known=len(owner) - n_missing - int((owner == NEW).sum()),
+        again={name: Tally.from_counter(one, rows.classes) for name, one in sorted(found.again.items())},
+        moved=sorted(found.moved),
+        digest=None if choice is None else choice.choose().digest,
     )
 
 
@@ -146,15 +150,17 @@ def count_periods(
 class _ByPeriod:
     """Counts rows by period, with one counter each, and the sizes of the sets in use; any thread may add.
 
-    Without ``options`` only sizes are counted. With ``row_keys`` rows that were counted before are left out: they
-    are counted ``again`` by the period that has them, and ``moved`` are those periods that some of them have left.
+    Without ``options`` only sizes are counted. With ``row_keys`` rows that were counted before are
+    left out: they are counted ``again`` by the period that has them (one of ``owners``), and ``moved`` are those
+    periods that some of them have left.
     """
 
     cut: Cut
     n_classes: int
     options: CountOptions | None
     in_use: Certificate | None
-    row_keys: "RowKeys | None" = None
+    row_keys: tuple[KeyArray, IntArray] | None
+    owners: Sequence[str]
     n_undated: int = 0
     counters: dict[int, Counter] = field(default_factory=dict)
     sizes: dict[int, IntArray] = field(default_factory=dict)
@@ -166,12 +172,12 @@ class _ByPeriod:
     def add(self, batch: Any) -> bool:
         """Count the usable rows of a batch."""
         kept = slice(None) if batch.kept is None else batch.kept
-        periods, scores, row_keys, own_keys = self.cut.keys(batch)[kept], batch.given, self.row_keys, None
-        if row_keys is not None:
+        periods, scores, own_keys = self.cut.keys(batch)[kept], batch.given, None
+        if self.row_keys is not None:
             part = slice(batch.first, batch.first + batch.n_rows)
-            own_keys, owner = row_keys.hashes[part][kept], row_keys.owner[part][kept]
+            own_keys, owner = (each[part][kept] for each in self.row_keys)
             for place in np.unique(owner[owner >= 0]).tolist() if self.options is not None else ():
-                own, name = owner == place, row_keys.periods[place]
+                own, name = owner == place, self.owners[place]
                 self._count(name, scores[own], self.again)
                 now = [] if self.cut.column is None else np.unique(periods[own]).tolist()
                 if any(key == NO_TIME or self.cut.describe(key)[0] != name for key in now):
@@ -204,24 +210,12 @@ class _ByPeriod:
         counter.count(scores, None)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class RowKeys:
-    """The hash of each row's key in a file, and which rows are to be counted.
+def read_keys(
+    source: Source, column: str, known: Mapping[str, KeyArray], *, drop_invalid: bool
+) -> tuple[KeyArray, IntArray]:
+    """The hash of each row's key in a file, and the place in ``known`` of the period that has counted the row.
 
-    ``owner`` is the place in ``periods`` of the one that a row was counted in before. It is ``NEW`` for rows to
-    count, and ``LEFT_OUT`` for those without a key, or whose key an earlier row of the file has.
-    """
-
-    hashes: KeyArray
-    owner: IntArray
-    periods: Sequence[str]
-    n_known: int
-    n_missing: int
-
-
-def read_keys(source: Source, column: str, known: Mapping[str, KeyArray], *, drop_invalid: bool) -> RowKeys:
-    """The keys of a file: a row is new if no period of ``known`` has its key and no earlier row had it.
-
+    It is ``NEW`` for rows to count, ``REPEATED`` where an earlier row of the file has the same key, or ``NO_KEY``.
     Hashed are texts, so that 7 in Parquet and 7 in CSV are one key.
     """
     hashed: list[KeyArray] = []
@@ -239,19 +233,17 @@ def read_keys(source: Source, column: str, known: Mapping[str, KeyArray], *, dro
         hashed.append(np.fromiter(found, np.uint64, len(texts)))
         empty.append(np.array([not text for text in texts], np.bool_))
     hashes, missing = np.concatenate(hashed), np.concatenate(empty)
-    n_missing = int(missing.sum())
-    if n_missing and not drop_invalid:
+    if missing.any() and not drop_invalid:
         raise InputError(
-            f"{n_missing} row(s) have no key in column {column!r}. Fill them in, or leave the rows out with "
-            "drop_invalid=True."
+            f"{int(missing.sum())} row(s) have no key in column {column!r}. Fill them in, or leave the rows out "
+            "with drop_invalid=True."
         )
-    owner = np.full(len(hashes), LEFT_OUT)
+    owner = np.full(len(hashes), REPEATED)
     owner[np.unique(hashes, return_index=True)[1]] = NEW
-    owner[missing] = LEFT_OUT
     for place, keys in enumerate(known.values()):
-        owner[(owner != LEFT_OUT) & np.isin(hashes, keys)] = place
-    n_known = len(hashes) - n_missing - int((owner == NEW).sum())
-    return RowKeys(hashes, owner, list(known), n_known, n_missing)
+        owner[(owner != REPEATED) & np.isin(hashes, keys)] = place
+    owner[missing] = NO_KEY
+    return hashes, owner
 
 
 def column_days(column: Any, name: str, file: str) -> Any:

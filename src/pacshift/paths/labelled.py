@@ -49,21 +49,6 @@ ScoreRows = NDArray[np.floating[Any]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Planning:
-    """Rows that a path of thresholds is planned with: scores as they come, and labels as columns.
-
-    ``transform`` makes of them the scores that are compared with thresholds.
-    """
-
-    source: ScoreRows
-    source_labels: IntArray
-    target: ScoreRows
-    pilot: ScoreRows
-    pilot_labels: IntArray
-    transform: Transform
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class RowsToPlan:
     """What a path is planned with beside the pilot: labelled source rows, and unlabelled target rows."""
 
@@ -82,16 +67,14 @@ class RowsToPlan:
         ``unlabelled`` are the places of target rows that have no label; by default that is all of them.
         """
         chosen = planning_rows(source, labels, SOURCE_ROWS)
-        seen, among = target, unlabelled
-        is_stand_in = len(target if among is None else among) < MIN_UNLABELLED
-        if is_stand_in:
-            seen, among = source, None
+        is_stand_in = len(target if unlabelled is None else unlabelled) < MIN_UNLABELLED
+        seen, among = (source, None) if is_stand_in else (target, unlabelled)
         others = seen[planning_rows(seen, None, TARGET_ROWS, among)]
         return cls(source[chosen], labels[chosen], others, is_stand_in)
 
-    def with_pilot(self, scores: ScoreRows, labels: IntArray, transform: Transform) -> Planning:
+    def with_pilot(self, scores: ScoreRows, labels: IntArray, transform: Transform) -> "Planning":
         """All that a path is planned with."""
-        return Planning(self.source, self.source_labels, self.target, scores, labels, transform)
+        return Planning(self, scores, labels, transform)
 
     def chance_to_see(self, test: ScoreRows) -> float:
         """At most how likely so many rows of the test stand in the source, if it does not hold them (Lemma 3).
@@ -116,6 +99,19 @@ def _keys(scores: ScoreRows) -> KeyArray:
     """Numbers by which rows are found again, also where their scores were stored as float32 in between."""
     with np.errstate(over="ignore"):
         return row_numbers(np.asarray(scores, np.float32))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Planning:
+    """All that a path of thresholds is planned with: scores as they come, and labels as columns.
+
+    ``transform`` makes of them the scores that are compared with thresholds.
+    """
+
+    rows: RowsToPlan
+    pilot: ScoreRows
+    pilot_labels: IntArray
+    transform: Transform
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -162,6 +158,11 @@ class LabelledTarget:
     def n_without_class(self) -> int:
         """Rows that nobody could label, pilot and test: each may be of any class."""
         return self.n_unknown + self.n_unknown_pilot
+
+    @property
+    def is_tuned(self) -> bool:
+        """Whether labels of a pilot plan the thresholds."""
+        return self.planning is not None and len(self.planning.pilot) > 0
 
     def chance_to_match(self, source: Tally) -> float:
         """At most how likely so many rows of the test have, with their label, the score of exactly as many source
@@ -212,20 +213,16 @@ def planning_rows(
     chosen, most = np.arange(len(scores)), min(most, max(PLANNING_SCORES // scores.shape[1], 1))
     chosen = chosen if among is None else among
     if len(chosen) > most:
-        numbers, own = numbers_of_all(scores)[chosen], None if labels is None else labels[chosen]
-        chosen = chosen[_smallest(numbers, own, most)]
+        numbers = numbers_of_all(scores)[chosen]
+        last = np.partition(numbers, most - 1)[most - 1]
+        sure, alike = np.flatnonzero(numbers < last), np.flatnonzero(numbers == last)
+        if labels is not None:  # of equal rows at the end as many of each label as are in proportion
+            alike = alike[np.argsort(labels[chosen][alike], kind="stable")]
+        wanted = most - len(sure)
+        middle = (2 * np.arange(wanted) + 1) * len(alike) // (2 * wanted)
+        chosen = chosen[np.concatenate([sure, alike[middle]])]
     names = () if labels is None else (labels[chosen],)
     return np.asarray(chosen[np.lexsort((*names, *scores[chosen].T))])
-
-
-def _smallest(numbers: KeyArray, labels: IntArray | None, most: int) -> IntArray:
-    """Places of the smallest numbers; of equal rows at the end as many of each label as are in proportion."""
-    last = np.partition(numbers, most - 1)[most - 1]
-    sure, alike = np.flatnonzero(numbers < last), np.flatnonzero(numbers == last)
-    if labels is not None:
-        alike = alike[np.argsort(labels[alike], kind="stable")]
-    wanted = most - len(sure)
-    return np.concatenate([sure, alike[(2 * np.arange(wanted) + 1) * len(alike) // (2 * wanted)]])
 
 
 CountLabels: TypeAlias = Callable[[Sequence[FloatArray]], list[float]]
@@ -259,17 +256,11 @@ class Forecast:
     scores: FloatArray
     chances: FloatArray
 
-    def error(self, thresholds: FloatArray) -> float:
-        """The share of true labels that would be missed."""
-        return float(self.chances[self.scores < thresholds].sum() / len(self.scores))
-
-    def size(self, thresholds: FloatArray) -> float:
-        """Labels per set."""
-        return float(np.count_nonzero(self.scores >= thresholds) / len(self.scores))
-
     def size_at(self, path: ThresholdPath, error: float) -> float:
-        """Labels per set at the last step of a path that would miss at most ``error``."""
-        return self.size(last_passing(path, lambda thresholds: self.error(thresholds) <= error))
+        """Labels per set at the last step of a path that would miss at most ``error`` of the true labels."""
+        rows = len(self.scores)
+        cuts = last_passing(path, lambda each: float(self.chances[self.scores < each].sum() / rows) <= error)
+        return float(np.count_nonzero(self.scores >= cuts) / rows)
 
 
 def typical_error(cut: int, rows: int) -> float:
@@ -277,13 +268,9 @@ def typical_error(cut: int, rows: int) -> float:
     return (cut + 0.5) / (rows + 1)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Family:
-    """A nested family of thresholds; ``is_tuned`` says whether labels of the target planned it."""
-
-    largest: Callable[[Tally, int], FloatArray]
-    """The largest member at which at most so many rows of the test are missed; -inf where there is none."""
-    is_tuned: bool = False
+Family: TypeAlias = Callable[[Tally, int], FloatArray]
+"""A nested family of thresholds: the largest member at which at most so many rows of the test are missed; -inf
+where there is none."""
 
 
 def families(labelled: LabelledTarget, source: Tally, *, epsilon: float) -> list[Family]:
@@ -292,17 +279,12 @@ def families(labelled: LabelledTarget, source: Tally, *, epsilon: float) -> list
     With a pilot one family, tuned; without, one threshold for all classes. With counts alone two families: one
     threshold, and equal miss rates of the classes of the source.
     """
-    planning = labelled.planning
-    if planning is None:
-        return [Family(largest_single), Family(partial(largest_equal_misses, source))]
-    if not len(planning.pilot):
-        return [Family(largest_single)]
-    path = tuned_path(forecast(planning), source, epsilon=epsilon)
-
-    def last_step(test: Tally, cut: int) -> FloatArray:
-        return last_passing(path, lambda thresholds: bool(test.misses(thresholds).sum() <= cut))
-
-    return [Family(last_step, is_tuned=True)]
+    if labelled.planning is None:
+        return [largest_single, partial(largest_equal_misses, source)]
+    if not labelled.is_tuned:
+        return [largest_single]
+    path = tuned_path(forecast(labelled.planning), source, epsilon=epsilon)
+    return [lambda test, cut: last_passing(path, lambda cuts: bool(test.misses(cuts).sum() <= cut))]
 
 
 def largest_single(test: Tally, cut: int) -> FloatArray:
@@ -325,22 +307,22 @@ def largest_equal_misses(source: Tally, test: Tally, cut: int) -> FloatArray:
 
 def forecast(planning: Planning) -> Forecast:
     """What a posterior that was fitted on the source and moved towards the pilot says of the target."""
-    posterior = fit_posterior(log_evidence(planning.source), planning.source_labels)
+    rows = planning.rows
+    posterior = fit_posterior(log_evidence(rows.source), rows.source_labels)
     posterior = moved(posterior, log_evidence(planning.pilot), planning.pilot_labels)
-    scores = np.asarray(planning.transform.apply(planning.target), float)
-    return Forecast(scores, posterior.of(log_evidence(planning.target)))
+    scores = np.asarray(planning.transform.apply(rows.target), float)
+    return Forecast(scores, posterior.of(log_evidence(rows.target)))
 
 
 def tuned_path(expected: Forecast, source: Tally, *, epsilon: float) -> ThresholdPath:
-    """Thresholds where the planned posterior of the class reaches one level, below the aim of every class."""
+    """Thresholds where the planned posterior of the class reaches one level, below the aim of every class.
+
+    The aim is the largest score with at most its share of the class's source rows below; inf with too few rows.
+    """
+    cuts = [int(AIM * epsilon * total) for total in source.class_counts.tolist()]
+    aims = [class_threshold(source, label, cut) if cut else np.inf for label, cut in enumerate(cuts)]
     curves = fit_isotonic(expected.scores, expected.chances)
-    return ThresholdPath(curves, aims(source, AIM * epsilon), LEVEL_ENDS, LEVEL_STEPS, grid=False)
-
-
-def aims(source: Tally, share: float) -> FloatArray:
-    """Per class the largest score with at most ``share`` of the class's source rows below; inf with too few."""
-    cuts = [int(share * total) for total in source.class_counts.tolist()]
-    return np.array([class_threshold(source, label, cut) if cut else np.inf for label, cut in enumerate(cuts)])
+    return ThresholdPath(curves, np.array(aims), LEVEL_ENDS, LEVEL_STEPS, grid=False)
 
 
 def equal_miss_thresholds(source: Tally, share: float) -> FloatArray:

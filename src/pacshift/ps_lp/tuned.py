@@ -200,7 +200,7 @@ def tuned_path(
     Along curves from score ``rows`` where there are any, else along curves from counts, or along one threshold for
     all classes if thresholds per class are not expected to give smaller sets.
     """
-    bins, scores = tally.bins, HeldOutScores.of(tally, held)
+    bins, scores = tally.bins, HeldOutScores(tally, held)
     assert bins is not None  # else tuning is not tried
     binned, caps = scores.in_bins(), scores.quantiles(min(class_balance * epsilon, 1.0))
     mix = estimated_mix(binned, bins, tally.target)
@@ -249,46 +249,38 @@ def expected_size(source: Tally, bins: IntArray, thresholds: FloatArray) -> floa
     return mean_binned_size(bins, thresholds, parts)
 
 
-@dataclass(frozen=True, eq=False)
 class HeldOutScores:
-    """The held-out rows of all classes in one ascending array of keys: class j's scores are moved up by 2 j."""
+    """The held-out rows of all classes in one ascending array of keys: class j's scores are moved up by 2 j.
 
-    keys: FloatArray
-    counts: IntArray
-    starts: IntArray
+    Scores beyond 0 and 1, which probabilities do not have, are moved to the nearest end. ``totals`` are rows per
+    class, ``below[i]`` is how many rows lie before the key i.
+    """
 
-    @classmethod
-    def of(cls, tally: Tally, held: IntArray) -> "HeldOutScores":
-        """Scores beyond 0 and 1, which probabilities do not have, are moved to the nearest end."""
+    def __init__(self, tally: Tally, held: IntArray) -> None:
         taken = np.flatnonzero(held)
         label = np.searchsorted(tally.starts, taken, side="right") - 1
-        keys = np.clip(tally.values[taken], 0.0, 1.0) + 2.0 * label
-        return cls(keys, held[taken], np.searchsorted(keys, 2.0 * np.arange(tally.n_classes + 1)))
-
-    @property
-    def totals(self) -> IntArray:
-        """Held-out rows per class."""
-        return np.asarray(np.diff(running_sum(self.counts)[self.starts]))
+        self.keys, self.counts = np.clip(tally.values[taken], 0.0, 1.0) + 2.0 * label, held[taken]
+        self.starts = np.searchsorted(self.keys, 2.0 * np.arange(tally.n_classes + 1))
+        self.below = running_sum(self.counts)
+        self.totals = np.diff(self.below[self.starts])
 
     def in_bins(self) -> FloatArray:
         """Held-out rows per class and bin."""
-        n_classes = len(self.starts) - 1
+        n_classes = len(self.totals)
         label = np.repeat(np.arange(n_classes), np.diff(self.starts))
         found = np.bincount(label * BINS + bin_of(self.keys % 2.0), self.counts, minlength=n_classes * BINS)
         return np.asarray(found.reshape(n_classes, BINS))
 
     def missed(self, cuts: FloatArray) -> FloatArray:
         """Share of each class's held-out rows below its cut; ``cuts`` has shape (..., K)."""
-        below = running_sum(self.counts)
-        place = np.searchsorted(self.keys, np.clip(cuts, 0.0, 1.5) + 2.0 * np.arange(len(self.starts) - 1))
-        return np.asarray((below[place] - below[self.starts[:-1]]) / np.maximum(self.totals, 1))
+        place = np.searchsorted(self.keys, np.clip(cuts, 0.0, 1.5) + 2.0 * np.arange(len(self.totals)))
+        return np.asarray((self.below[place] - self.below[self.starts[:-1]]) / np.maximum(self.totals, 1))
 
     def quantiles(self, share: float) -> FloatArray:
         """Per class the largest score with at most ``share`` of the held-out rows below; inf with too few rows."""
-        below, totals = running_sum(self.counts), self.totals
-        allowed = below[self.starts[:-1]] + np.floor(share * totals)
-        place = np.searchsorted(below, allowed, side="right") - 1
-        enough = (np.floor(share * totals) >= 1) & (place < self.starts[1:])
+        allowed = np.floor(share * self.totals)
+        place = np.searchsorted(self.below, self.below[self.starts[:-1]] + allowed, side="right") - 1
+        enough = (allowed >= 1) & (place < self.starts[1:])
         return np.where(enough, np.append(self.keys, 0.0)[place] % 2.0, np.inf)
 
 
@@ -364,8 +356,7 @@ def fit_curves(held: FloatArray, target: IntArray, mix: FloatArray, *, epsilon: 
     low, high = (np.clip(x[at], -18.0, 8.0) for at in place)
     knots = np.stack([low, np.maximum(high, low + 1)], axis=1)
     design = np.stack(
-        np.broadcast_arrays(1.0, x, np.minimum(x - knots[:, :1], 0.0), np.maximum(x - knots[:, 1:], 0.0)),
-        axis=-1,
+        np.broadcast_arrays(1.0, x, np.minimum(x - knots[:, :1], 0.0), np.maximum(x - knots[:, 1:], 0.0)), axis=-1
     )
     scale = total / mix / target[0].sum()
     scaled, guess = target * scale[:, None], np.array([0.0, 1.0, 0.0, 0.0])

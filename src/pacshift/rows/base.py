@@ -79,8 +79,9 @@ class Batch(ABC):
     def n_rows(self) -> int: ...
 
     @property
-    @abstractmethod
-    def kept(self) -> BoolArray | None: ...
+    def kept(self) -> BoolArray | None:
+        """Which of the ``n_rows`` can be used; None: all, or an error."""
+        return None
 
     @property
     @abstractmethod
@@ -109,9 +110,9 @@ class Batch(ABC):
     def group_names(self) -> tuple[KeyArray, BoolArray | None]:
         """The hash of the name of each row's group, of all ``n_rows``, and which rows name none."""
 
-    @abstractmethod
     def leave_out(self, rows: BoolArray, why: str) -> None:
-        """Count rows that cannot be used for another reason among the faults."""
+        """Count rows that cannot be used for another reason among the faults. In memory they are refused."""
+        raise NotImplementedError
 
     def cells(self, place: int, columns: Sequence[str]) -> list[Any]:
         """Values of other columns in one of the ``n_rows``. Rows in memory have none."""
@@ -232,7 +233,11 @@ class Rows(ABC):
 
         Rows that cannot be used raise at the end, so that all of them are counted, or are left out.
         """
-        jobs = (partial(_worked, work, batch) for batch in self.batches(keep))
+
+        def worked(batch: Batch) -> tuple[Batch, T]:
+            return batch, work(batch)
+
+        jobs = (partial(worked, batch) for batch in self.batches(keep))
         total = self.count_rows() if progress else None
         found = self.begin(keep, progress)
         self.last.files = found.files
@@ -380,7 +385,3 @@ class Rows(ABC):
     def inputs(self, found: Pass, digests: Mapping[str, str]) -> tuple[Input, ...]:
         """What a tally says about where the rows came from."""
         return ()
-
-
-def _worked(work: Callable[[Batch], T], batch: Batch) -> tuple[Batch, T]:
-    return batch, work(batch)

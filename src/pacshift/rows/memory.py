@@ -52,14 +52,16 @@ def memory(
     matrix = check_scores(scores, name=name, classes=classes, columns=columns)
     said = "target_groups" if name == "target" else "groups"
     ids = None if groups is None else check_groups(groups, n_rows=len(matrix), name=said, index=matrix.index)
+    kind: Labels = "none" if labels is None else "some" if some_labels else "all"
     index: IntArray | None = None
-    kind: Labels = "none"
     if labels is not None and some_labels:
-        index, kind = _some_columns(labels, matrix), "some"
+        places, known = split_labels(labels, matrix.classes, len(matrix))
+        require_same_index(matrix.index, labels, "target_labels")
+        index = np.full(len(matrix), NO_LABEL)
+        index[places] = check_labels(known, matrix.classes, n_rows=len(known), name="target_labels")
     elif labels is not None:
         said = "target_labels" if name == "target" else name
         index = check_labels(labels, matrix.classes, n_rows=len(matrix), name=said, index=matrix.index)
-        kind = "all"
     batch = MemoryBatch(matrix, index, name, softmax, ids)
     rows = MemoryRows(name=name, role=role, classes=matrix.classes, labels=kind, softmax=softmax, batch=batch)
     return rows if ids is None else OnePerGroup.of(rows, labels_per=labels_per)
@@ -94,16 +96,8 @@ def pair(
     else:
         if source_labels is None or isinstance(source_labels, Rows):
             raise InputError("source_labels is missing: pass the true label of each source row.")
-        source = memory(
-            source_scores,
-            source_labels,
-            name="source",
-            role="source",
-            classes=classes,
-            columns=columns,
-            softmax=softmax,
-            groups=groups,
-        )
+        how: Any = {"name": "source", "role": "source", "columns": columns, "softmax": softmax}
+        source = memory(source_scores, source_labels, classes=classes, groups=groups, **how)
     if isinstance(target_scores, Rows):
         target = target_scores
         _require_not_said(target_labels=target_labels, target_groups=target_groups, labels_per=labels_per)
@@ -119,27 +113,13 @@ def pair(
             )
         return source, target
     if target_scores is None:
-        if target_groups is not None:
-            raise InputError(
-                "target_groups name the groups of target rows, but target_scores is None. Pass the scores."
-            )
-        if target_labels is not None:
-            raise InputError(
-                "target_labels are labels of target rows, but target_scores is None. Pass the scores too."
-            )
+        about = {"target_groups": target_groups, "target_labels": target_labels}
+        for name in (name for name, value in about.items() if value is not None):
+            raise InputError(f"{name} are about target rows, but target_scores is None. Pass the scores too.")
         return source, None
-    return source, memory(
-        target_scores,
-        target_labels,
-        name="target",
-        role="target",
-        classes=source.classes,
-        columns=columns,
-        softmax=softmax,
-        some_labels=some_labels,
-        groups=target_groups,
-        labels_per=labels_per,
-    )
+    how = {"name": "target", "role": "target", "columns": columns, "softmax": softmax, "some_labels": some_labels}
+    how |= {"classes": source.classes, "groups": target_groups, "labels_per": labels_per}
+    return source, memory(target_scores, target_labels, **how)
 
 
 def _require_not_said(**given: Any) -> None:
@@ -186,10 +166,6 @@ class MemoryBatch(Batch):
         return len(self.matrix)
 
     @property
-    def kept(self) -> BoolArray | None:
-        return None
-
-    @property
     def given(self) -> Matrix:
         return self.matrix.values
 
@@ -226,18 +202,6 @@ class MemoryBatch(Batch):
                 # Also rows that will not be chosen: nothing is left out silently.
                 raise not_finite_error(self.ready, self.name)
         return self.groups.hashes, None
-
-    def leave_out(self, rows: BoolArray, why: str) -> None:
-        raise NotImplementedError  # rows in memory all have a group, or are refused
-
-
-def _some_columns(labels: Any, matrix: ScoreMatrix) -> IntArray:
-    """The column of each row's label; ``NO_LABEL`` where there is none."""
-    places, known = split_labels(labels, matrix.classes, len(matrix))
-    require_same_index(matrix.index, labels, "target_labels")
-    columns = np.full(len(matrix), NO_LABEL)
-    columns[places] = check_labels(known, matrix.classes, n_rows=len(known), name="target_labels")
-    return columns
 
 
 def split_labels(target_labels: Any, classes: Sequence[Label], n_rows: int) -> tuple[IntArray, list[Any]]:

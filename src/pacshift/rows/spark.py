@@ -12,14 +12,14 @@ import sys
 import warnings
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from pacshift.arrays import IntArray, KeyArray, Label
+from pacshift.arrays import KeyArray
 from pacshift.errors import InputError, MissingExtraError, PacshiftError
 from pacshift.files.writing import PathLike
 from pacshift.progress import Progress
@@ -28,8 +28,8 @@ from pacshift.rows.arrow.files import KINDS, list_files
 from pacshift.rows.arrow.find import Asked, find_layout
 from pacshift.rows.arrow.sets import SET, SET_SIZE, refuse_both, sets_batch
 from pacshift.rows.arrow.source import MAX_LABEL_VALUES, Records, Source
-from pacshift.rows.arrow.table import read_rows, require_score_columns, table_input
-from pacshift.rows.base import Again, Batch, FileRows, Pass, Rows, Watch, unwatched
+from pacshift.rows.arrow.table import ArrowRows, read_rows, table_input
+from pacshift.rows.base import Again, FileRows, Pass
 from pacshift.rows.columns import Columns, require_columns
 from pacshift.rows.faults import Faults
 from pacshift.rows.groups import keys_of
@@ -121,79 +121,50 @@ def cluster_rows(paths: Sequence[Path], *, master: str = "local[*]", **asked: An
         frame: Any = read_frame(session, list(paths), text=text)
         rows = read_rows(frame, **asked)
     assert isinstance(rows, SparkRows)
-    return replace(rows, files=paths, place=master, described=", ".join(map(str, paths)))
-
-
-def spark_rows(
-    frame: DataFrame,
-    *,
-    label: str | None = None,
-    scores: str | None = None,
-    classes: Sequence[Label] | None = None,
-    by_position: bool = False,
-    columns: Columns | None = None,
-    group: str | None = None,
-    softmax: bool = False,
-    drop_invalid: bool = False,
-    name: str = "table",
-    role: Role | None = None,
-    watch: Watch = unwatched,
-) -> "SparkRows":
-    """A data frame as ``Rows``: the arguments of ``read_rows``. ``scores`` may be vectors of Spark ML."""
-    plain = _without_vectors(frame, scores, columns)
-    layout = find_layout(SparkSource(plain), Asked(label, scores, classes, by_position, columns, group))
-    return SparkRows(
-        name=name,
-        role=role or ("target" if label is None else "source"),
-        classes=layout.classes,
-        labels="none" if label is None else "all",
-        softmax=softmax,
-        drop_invalid=drop_invalid,
-        grid=True,
-        columns=layout.remembered,
-        described="the data frame",
-        watch=watch,
-        frame=plain,
-        layout=layout,
-    )
+    rows.source.files = paths
+    return replace(rows, place=master, described=", ".join(map(str, paths)))
 
 
 @dataclass(eq=False, kw_only=True, repr=False)
-class SparkRows(Rows):
+class SparkRows(ArrowRows):
     """A data frame of Spark and its layout."""
 
-    frame: DataFrame
-    layout: Layout
-    files: Sequence[Path] = ()
+    source: "SparkSource"
     place: str = ""
+    """The master, where the cluster was opened here."""
     again: Again = "never"
-    found: Grouped | None = None
+    chosen: Grouped | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.labels == "some":
+            raise InputError(
+                "labels of some rows of a target are not read from a Spark cluster. Leave target_label= out, or "
+                "save the rows as Parquet, and read the files."
+            )
 
     @property
     def grouped(self) -> Grouped | None:
-        return self.found
+        return self.chosen
 
-    def batches(self, keep: Sequence[str] = ()) -> Iterator[Batch]:
+    def batches(self, keep: Sequence[str] = ()) -> Iterator[ArrowBatch]:
         raise InputError(
             f"{self.described}: rows on a Spark cluster are counted there and never read here, which this needs. "
             "Save them as Parquet, and read the files."
         )
 
-    def unlabelled(self) -> "SparkRows":
-        layout = self.layout.without_label()
-        return replace(self, labels="none", layout=layout, columns=layout.remembered)
-
-    def require_plausible(self, class_counts: IntArray) -> None:
-        require_score_columns(class_counts, self.layout, SparkSource(self.frame))
+    def hashes(self) -> AbstractContextManager[Mapping[str, Any]]:
+        return nullcontext({})  # only the cluster may be able to read the files
 
     def count(self, options: CountOptions, progress: Progress | None) -> Tally:
         if not options.grid:
             raise InputError("Spark counts on the grid: grid=False does not work with it. Leave it out.")
+        layout = self.layout if self.labels == "all" else self.layout.without_label()
         with _in_words(self.place):
-            rows, left_out = _select(self.frame, self.layout.needed), Faults()
-            if self.layout.group is not None:
-                rows, self.found, left_out = self._one_per_group(rows)
-            parts = rows.mapInArrow(_counting(self.layout, options), PACKED)
+            rows, left_out = _select(self.source.frame, layout.needed), Faults()
+            if layout.group is not None:
+                rows, self.chosen, left_out = self._one_per_group(rows, layout)
+            parts = rows.mapInArrow(_counting(layout, options), PACKED)
             # Added on the cluster first: the driver never holds a tally for every partition.
             total = _sum(_collected(parts.repartition(_N_REDUCERS), _adding))
         if total.error:
@@ -202,29 +173,29 @@ class SparkRows(Rows):
         total.faults.raise_if_any(self.classes, drop_invalid=self.drop_invalid, n_usable=n_usable)
         if total.tally is None or not n_usable:
             raise InputError("the data frame has no usable row. At least one example is needed.")
-        in_all = total.n_rows if self.found is None else self.found.rows + left_out.n_rows
+        in_all = total.n_rows if self.chosen is None else self.chosen.rows + left_out.n_rows
         left_out.add(total.faults)
         self.last.files = {"": FileRows(in_all, n_usable, left_out)}
         is_source = self.labels == "all"
         return replace(
             total.tally,
-            source_grouped=self.found if is_source else None,
-            target_grouped=None if is_source else self.found,
+            source_grouped=self.chosen if is_source else None,
+            target_grouped=None if is_source else self.chosen,
         )
 
-    def _one_per_group(self, rows: DataFrame) -> tuple[DataFrame, Grouped, Faults]:
+    def _one_per_group(self, rows: DataFrame, layout: Layout) -> tuple[DataFrame, Grouped, Faults]:
         """One random row of each group, the same as on one machine, and what is wrong with rows left out.
 
         It is ``pacshift.tally.groups.choose_rows`` in the words of Spark.
         """
         digest, faults = np.zeros(3, np.uint64), Faults()
-        for part in _collected(rows, _looking(self.layout, self.softmax)):
+        for part in _collected(rows, _looking(layout, self.softmax)):
             digest += part.digest
             faults.add(part.faults)
         faults.raise_if_any(self.classes, drop_invalid=self.drop_invalid)
         group, row = KEYS
         fields = [*rows.schema.fields, *(StructField(name, LongType()) for name in KEYS)]
-        keyed = rows.mapInArrow(_adding_keys(self.layout, digest, self.softmax), StructType(fields))
+        keyed = rows.mapInArrow(_adding_keys(layout, digest, self.softmax), StructType(fields))
         own = Window.partitionBy(group)
         size, place = f.count(f.lit(1)).over(own), f.row_number().over(own.orderBy(row)) - 1
         coin = f.shiftrightunsigned(group, 11) * f.lit(2.0**-53)
@@ -233,13 +204,13 @@ class SparkRows(Rows):
         return found.select(*rows.columns), Grouped(int(digest[0])), faults
 
     def inputs(self, found: Pass, digests: Mapping[str, str]) -> tuple[Input, ...]:
-        """The paths, without SHA-256: only the cluster may be able to read them."""
+        """The paths, without SHA-256."""
         assert self.columns is not None
         (one,) = found.files.values()
         known = table_input(self.columns, None, one.n_given, one.n_rows, one.faults, None)
-        if not self.files:
+        if not self.source.files:
             return (known,) if one.faults.n_rows else ()
-        named = [table_input(self.columns, path, None, None, None, None) for path in self.files]
+        named = [table_input(self.columns, path, None, None, None, None) for path in self.source.files]
         if len(named) == 1:
             return (replace(known, name=named[0].name),)
         if one.faults.n_rows:  # from which of the paths, only the cluster knows
@@ -292,9 +263,9 @@ def predict_sets(
     >>> predict_sets(frame, certificate, keep=["id"]).write.parquet("sets")  # doctest: +SKIP
     """
     refuse_both(drop_invalid, keep_invalid)
-    plain = _without_vectors(frame, scores, certificate.columns)
+    source = SparkSource(frame, scores, certificate.columns)
     asked = Asked(None, scores, certificate.classes, by_position, certificate.columns)
-    layout = find_layout(SparkSource(plain), asked)
+    plain, layout = source.frame, find_layout(source, asked)
     others = [name for name in frame.columns if name not in layout.columns]
     kept = others if keep is None else list(dict.fromkeys(keep))
     require_columns(kept, frame.columns, taken=(SET, SET_SIZE))
@@ -322,19 +293,19 @@ def predict_sets(
 class SparkSource(Source):
     """As much of a table source as finding the layout needs."""
 
-    def __init__(self, frame: DataFrame) -> None:
-        self._frame = frame
-        self.schema = to_arrow_schema(frame.schema)
+    def __init__(self, frame: Any, scores: str | None, columns: Columns | None) -> None:
+        self.frame = _without_vectors(frame, scores, columns)
+        self.schema = to_arrow_schema(self.frame.schema)
 
     def _read(self, fields: list[Any], rows: int) -> Iterator[tuple[str, Any]]:
         """A few rows."""
-        frame = _select(self._frame, [field.name for field in fields])
+        frame = _select(self.frame, [field.name for field in fields])
         some = frame.dropna(subset=frame.columns[:1]).limit(SAMPLE_ROWS).collect()
         columns = [pa.array([row[place] for row in some], field.type) for place, field in enumerate(fields)]
         yield "the data frame", pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields))
 
     def label_values(self, column: str) -> list[Any]:
-        labels = _select(self._frame, [column]).distinct().limit(MAX_LABEL_VALUES + 1)
+        labels = _select(self.frame, [column]).distinct().limit(MAX_LABEL_VALUES + 1)
         return [row[0] for row in labels.collect()]
 
 

@@ -23,6 +23,8 @@ def to_matrix(
     scores: Any, name: str, classes: tuple[Label, ...] | None, columns: Sequence[str]
 ) -> tuple[NDArray[np.floating[Any]], list[Label] | None]:
     """The scores of the wanted columns; for a frame also the names of all its columns."""
+    if type(scores) is np.ndarray:
+        return to_floats(scores, name), None
     if not is_stream(scores):
         values, found = to_values(scores, name, classes, columns)
         return to_floats(values, name), found
@@ -110,6 +112,8 @@ def half_error(name: str, kind: str) -> InputError:
 
 def as_array(data: Any, name: str, what: str) -> NDArray[Any]:
     """Any container as an array; what it raises becomes an InputError."""
+    if type(data) is np.ndarray:
+        return data
     if np.ma.is_masked(data):
         masked = int(np.ma.getmaskarray(data).sum())
         raise InputError(f"{name}: {masked} of the {what} are masked. Drop those rows.")

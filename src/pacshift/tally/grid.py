@@ -215,7 +215,7 @@ def largest_threshold(tally: "Tally", passes: Callable[..., bool], *counts: IntA
 
     ``passes`` gets, for each array of ``counts`` (aligned with ``tally.values``; by default the tally's own),
     the per-class sums of what lies below τ, and must never turn from no to yes as τ grows. Sums only change
-    just above an observed score, so the answer is an observed score and halving the ordered floats finds it.
+    just above an observed score, so the answer is an observed score: the observed ones are halved.
     """
     if not len(tally.values):
         return -np.inf
@@ -226,36 +226,41 @@ def largest_threshold(tally: "Tally", passes: Callable[..., bool], *counts: IntA
         ]
     )
 
-    def below(order: int) -> tuple[IntArray, ...]:
-        positions = tally.positions(order_to_float(order))
-        return tuple(layer[positions] - layer[tally.starts[:-1]] for layer in layers)
+    starts, ends = tally.starts[:-1], tally.starts[1:]
 
-    filled = tally.starts[:-1] < tally.starts[1:]  # scores ascend within a class
-    ends = tally.values[tally.starts[:-1][filled]].min(), tally.values[tally.starts[1:][filled] - 1].max()
-    low, high = (int(float_to_order(end)) for end in ends)
-    high += 1  # just above every score: all examples are missed
-    at_low, at_high = below(low), below(high)
-    if not passes(*at_low):
+    def below(places: IntArray) -> tuple[IntArray, ...]:
+        return tuple(layer[places] - layer[starts] for layer in layers)
+
+    filled = starts < ends  # scores ascend within a class
+    low = float(tally.values[starts[filled]].min())
+    low_places, high_places = starts, ends
+    if not passes(*below(low_places)):
         return -np.inf
-    if passes(*at_high):
+    if passes(*below(high_places)):
         return np.inf
-    while high - low > 1:
-        middle = (low + high) // 2
-        sums = below(middle)
-        if _same(sums, at_low) or (not _same(sums, at_high) and passes(*sums)):
-            low, at_low = middle, sums
+    while True:
+        # Per class the scores from ``low`` on that are below the least known to fail; those at ``low`` are known.
+        first = low_places + (
+            (low_places < ends) & (tally.values[np.minimum(low_places, len(tally.values) - 1)] == low)
+        )
+        open_classes = np.flatnonzero(first < high_places)
+        if not len(open_classes):
+            return low
+        width = (high_places - first)[open_classes]
+        middles = tally.values[first[open_classes] + (width - 1) // 2]
+        order = np.argsort(middles, kind="stable")
+        half = np.searchsorted(np.cumsum(width[order]), width.sum() / 2)  # the median of the medians
+        middle = float(middles[order[half]])
+        places = tally.positions(middle)
+        if passes(*below(places)):
+            low, low_places = middle, places
         else:
-            high, at_high = middle, sums
-    return float(order_to_float(low))
+            high_places = places
 
 
 def expected_tests(tally: "Tally") -> int:
     """About how often ``largest_threshold`` asks: halving finds one of so many scores, after two ends."""
     return len(tally.values).bit_length() + 2
-
-
-def _same(one: tuple[IntArray, ...], other: tuple[IntArray, ...]) -> bool:
-    return all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
 
 
 def class_threshold(tally: "Tally", label: int, cut: int) -> float:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from dataclasses import replace as changed
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -15,12 +15,6 @@ from pacshift.errors import InputError
 
 if TYPE_CHECKING:
     from pacshift import Certificate
-
-
-class SourceChoice(StrEnum):
-    """Which source to go back to."""
-
-    FIRST = "first"
 
 
 class FailOn(StrEnum):
@@ -81,7 +75,7 @@ class Watching:
         ),
     ] = None
     back_to: Annotated[
-        SourceChoice | None, basic("--source", "Undo --labelled: compare later periods with SOURCE again.")
+        Literal["first"] | None, basic("--source", "Undo --labelled: compare later periods with SOURCE again.")
     ] = None
     key: Annotated[
         str | None, basic("--key COLUMN", "Identifies rows: none counts twice. State from the first run on.")
@@ -90,29 +84,25 @@ class Watching:
         bool, basic("--forever", "Make all reports hold simultaneously, however many. Needs --state.")
     ] = False
 
-    def check_state(self) -> None:
-        """Refuse to forget what later runs need, and what does not go together."""
+    def check(self, group: str | None) -> None:
+        """Refuse to forget what later runs need, what would cut or choose rows in two ways, and other pairs."""
         if self.forever and self.state is None:
             raise InputError(
                 "--forever makes all reports hold, so they have to be remembered. Name a folder: --state DIR."
             )
-        if self.labelled is None:
-            return
-        if self.state is None:
-            raise InputError(
-                "--labelled makes labelled rows the source of later runs. Name the folder: --state DIR."
-            )
-        others = {"adopt": self.adopt, "replace": self.replace, "source": self.back_to}
-        for name in (name for name, value in others.items() if value is not None):
-            raise InputError(
-                f"--labelled does not go with --{name}: the labels choose the certificate. Run twice."
-            )
-
-    def check_periods(self, group: str | None) -> None:
-        """Refuse what would cut or choose rows in more than one way."""
+        if self.labelled is not None:
+            if self.state is None:
+                raise InputError(
+                    "--labelled makes labelled rows the source of later runs. Name the folder: --state DIR."
+                )
+            for name, value in {"adopt": self.adopt, "replace": self.replace, "source": self.back_to}.items():
+                if value is not None:
+                    raise InputError(
+                        f"--labelled does not go with --{name}: the labels choose the certificate. Run twice."
+                    )
         if isinstance(self.unit, str) and self.timestamp is None:
             raise InputError(f"--period {self.unit} needs --timestamp COLUMN, the time of each row.")
-        for name, value in (("--key", self.key), ("--replace", self.replace)):
+        for name, value in {"--key": self.key, "--replace": self.replace}.items():
             if value is not None and isinstance(self.unit, int):
                 raise InputError(
                     f"{name} does not go with --period {self.unit}: which rows make a period would change. Use "
@@ -130,11 +120,6 @@ class Watching:
         from pacshift.monitor.calendar import read_period
 
         return read_period(self.period or "month") if self.timestamp or self.period else None
-
-    def remembered(self, group: str | None) -> dict[str, str | None]:
-        """What must be the same in every run, or rows would be cut or chosen otherwise and count again."""
-        unit = None if self.unit is None else str(self.unit)
-        return {"timestamp": self.timestamp, "period": unit, "key": self.key, "group": group}
 
 
 def monitor(
@@ -169,37 +154,41 @@ def monitor(
     """
     from pacshift import Certificate, Monitor
     from pacshift.certification.request import check_request
-    from pacshift.cli.monitor.output import Outcome, check_outputs, deliver, words_for
+    from pacshift.cli.monitor.output import check_outputs, findings, show, words_for
     from pacshift.cli.monitor.run import choose_certificate, follow, go_back, label_period, read_source
     from pacshift.methods import resolve_method
+    from pacshift.monitor import write_history
     from pacshift.monitor.check import require_own_promise
+    from pacshift.report import write_history_page
 
-    watching.check_state()
-    files = [out] if table is None else [out, table]
-    adopted = (
-        None if watching.adopt is None else Path(watching.adopt)
-    )  # a period has no file of its name, as a rule
+    watching.check(columns.group)
+    adopted = None if watching.adopt is None else Path(watching.adopt)  # as a rule a period, which is no file
     inputs = [source, *targets, watching.certificate_file, adopted, watching.labelled]
-    check_outputs(files, force, inputs, watching.state)
+    check_outputs(out, table, force, inputs, watching.state)
     given = None if watching.certificate_file is None else Certificate.load(watching.certificate_file)
-    asked = promise.as_in(given)
-    request = check_request(**asked.arguments(), model_id=model_id)
-    chosen = require_own_promise(resolve_method(method))
-    watching.check_periods(columns.group)
-    read = read_source(source, label, columns, chosen, given, silent=as_json or quiet)
-    kept: dict[str, Any] = {"model_id": model_id, "state": watching.state, "columns": read.columns}
-    watch = Monitor(read.counted, method=chosen, forever=watching.forever, **asked.arguments(), **kept)
+    asked = promise.as_in(given).arguments() | {"model_id": model_id}
+    check_request(**asked)  # before the source is counted
+    chosen, silent = require_own_promise(resolve_method(method)), as_json or quiet
+    counted, found, read = read_source(source, label, columns, chosen, given, silent=silent)
+    kept: dict[str, Any] = {"state": watching.state, "forever": watching.forever, "columns": found}
+    watch = Monitor(counted, method=chosen, **asked, **kept)
     with watch.exclusive():
         with watch.one_step():  # rows, reports and choices together: an interrupted run leaves nothing behind
             if watching.back_to is not None:
                 go_back(watch)
             choose_certificate(watch, given, watching.adopt, model_id)
             if watching.labelled is None:
-                follow(watch, targets, read, watching)
+                soft, group = chosen.needs_soft, columns.group
+                follow(watch, targets, read, watching, group=group, soft=soft, silent=silent)
             else:
-                label_period(watch, targets, read, watching.labelled, request)
-        told = Outcome.of(watch, fail_on or ())
-        words = words_for(ctx, source, changed(columns, softmax=read.counted.softmax), read.columns, watching.key)
-        deliver(watch, told, files, words, force=force, as_json=as_json, quiet=quiet)
+                first = source, label, counted, found
+                label_period(watch, first, targets, read, watching.labelled, silent=silent)
+        told = findings(watch, fail_on or ())
+        words = words_for(ctx, source, changed(columns, softmax=counted.softmax), found, watching.key)
+        write_history_page(watch, out, overwrite=force, gaps=told.gaps, words=words)
+        if table is not None:
+            write_history(watch.history, table, overwrite=force)
+        show(watch, told, out, table, words, as_json=as_json, quiet=quiet)
+        watch.mark_delivered(told.gaps)  # what did not get so far is told by the next run
     if told.failed or told.failed_gaps:
         raise typer.Exit(BROKEN)

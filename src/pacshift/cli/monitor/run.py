@@ -1,18 +1,15 @@
 """What ``pacshift monitor`` reads, files and labels, and which certificate and source it is told to use."""
 
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from pacshift.certificate import Certificate
 from pacshift.certification.certify import certify
 from pacshift.certification.counted import Data, cut_of
 from pacshift.certification.label_sheet import LabelSheet
 from pacshift.certification.labelled import by_sheet
-from pacshift.certification.request import Request
 from pacshift.cli import options
 from pacshift.cli.certificates import require_model
 from pacshift.cli.console import note, progress
@@ -24,46 +21,16 @@ from pacshift.methods.base import score_for
 from pacshift.monitor import Monitor
 from pacshift.monitor.periods import CountedRows, Known, Period
 from pacshift.monitor.tables import Cut, count_periods
-from pacshift.progress import Progress
 from pacshift.rows import fold
 from pacshift.rows.arrow.files import list_files
-from pacshift.rows.arrow.source import Tables
 from pacshift.rows.arrow.table import MAX_KEPT_BYTES, read_rows
-from pacshift.rows.base import Doing, Rows
+from pacshift.rows.base import Rows
 from pacshift.rows.columns import Columns
 from pacshift.rows.sets import mean_and_empty
 from pacshift.scores.names import shorten
 from pacshift.scores.transforms import resolve_transform
 from pacshift.tally import Tally
 from pacshift.words.numbers import mean_size
-
-
-@dataclass(frozen=True)
-class Read:
-    """The source, with its counts and the columns of its table (None for a tally); the targets are read alike."""
-
-    source: Path
-    label: str
-    counted: Tally
-    columns: Columns | None
-    asked: options.ColumnOptions
-    method: Method
-    silent: bool
-
-    def rows(self, paths: Tables, **options: Any) -> Rows:
-        """A table, read as the source was."""
-        asked = self.asked
-        return read_rows(
-            paths,
-            scores=asked.scores if self.columns is None else None,
-            columns=self.columns,
-            by_position=asked.by_position,
-            group=asked.group,
-            classes=self.counted.classes,
-            softmax=self.counted.softmax,
-            drop_invalid=asked.drop_invalid,
-            **options,
-        )
 
 
 def read_source(
@@ -74,66 +41,88 @@ def read_source(
     certificate: Certificate | None,
     *,
     silent: bool,
-) -> Read:
-    """Count the source, as the certificate in use takes its scores if there is one."""
+) -> "tuple[Tally, Columns | None, Callable[..., Rows]]":
+    """The counts of the source, its columns if it is a table, and what reads other tables as it was read.
+
+    Its scores are taken as the certificate in use takes them, if there is one.
+    """
+    reading, score, columns = asked.reading(label), "probability", None
     if path.suffix == ".tally":
-        return Read(path, label, Tally.load(path), None, asked, method, silent)
-    reading, score = asked.reading(label), "probability"
-    if certificate is not None:
-        reading["classes"] = reading["classes"] or certificate.classes
-        reading["softmax"] = reading["softmax"] or certificate.softmax
-        score = certificate.score
-    rows = read_rows([path], **reading, name="source", role="source", watch=Watch(silent, [path]))
-    counted = rows.tally(score_for(method, score), soft=method.needs_soft)
-    return Read(path, label, counted, rows.columns, asked, method, silent)
+        counted = Tally.load(path)
+    else:
+        if certificate is not None:
+            reading["classes"] = reading["classes"] or certificate.classes
+            reading["softmax"] = reading["softmax"] or certificate.softmax
+            score = certificate.score
+        rows = read_rows([path], **reading, name="source", role="source", watch=Watch(silent, [path]))
+        counted = rows.tally(score_for(method, score), soft=method.needs_soft)
+        columns = rows.columns
+    reading |= {"label": None, "classes": counted.classes, "softmax": counted.softmax, "columns": columns}
+    reading["scores"] = asked.scores if columns is None else None
+    return counted, columns, partial(read_rows, **reading)
 
 
-def follow(watch: Monitor, targets: Sequence[Path], read: Read, watching: Watching) -> None:
+def follow(
+    watch: Monitor,
+    targets: Sequence[Path],
+    read: Callable[..., Rows],
+    watching: Watching,
+    *,
+    group: str | None,
+    soft: bool,
+    silent: bool,
+) -> None:
     """Let the monitor count the files that are new, and report on every period that got rows."""
+    classes, unit = watch.source.classes, watching.unit
+
+    def count(file: Path, known: Known) -> CountedRows:
+        """The rows of a file by period."""
+        if file.suffix == ".tally":
+            tally = Tally.load(file)
+            if tally.n_source or tally.classes != classes:
+                raise InputError(f"{file}: a period must be the tally of unlabelled rows of the source's classes.")
+            if watching.key is not None:
+                raise InputError(f"{file}: a tally has no rows, so --key cannot tell them apart. Give tables.")
+            name = watching.replace or known.name()
+            return CountedRows({name: Period(name, None, None, tally)}, tally.n_target, lambda _certificate: {})
+        cut = Cut(unit, None if isinstance(unit, int) else watching.timestamp, known.rows_before)
+        if unit is None:
+            cut = Cut(None, name=watching.replace or known.name())
+        # The first certificate is made from these rows, and then their sets are counted.
+        keep = known.in_use is None and 8 * len(classes) * known.rows_before < MAX_KEPT_BYTES
+        bar = partial(progress, f"counting {file.name}", silent=silent)
+        rows = read(file, keep=keep, within=cut.keys, watch=lambda _rows, _doing: bar())
+        key, keys = watching.key, known.keys
+        return count_periods(rows, cut, soft=soft, in_use=known.in_use, key=key, known_keys=keys)
+
     files = [
         file.resolve() for path in targets for file in ([path] if path.suffix == ".tally" else list_files(path))
     ]
-    reading, bar = watching.remembered(read.asked.group), partial(progress, silent=read.silent)
-    count = partial(_count, read, watching)
+    # What must be the same in every run, or rows would be cut or chosen otherwise and count again.
+    reading = {"timestamp": watching.timestamp, "period": None if unit is None else str(unit)}
+    reading |= {"key": watching.key, "group": group}
+    bar = partial(progress, silent=silent)
     watch.follow(files, count, replace=watching.replace, reading=reading, tell=note, bar=bar)
 
 
-def _count(read: Read, watching: Watching, file: Path, known: Known) -> CountedRows:
-    """The rows of a file by period."""
-    classes, unit = read.counted.classes, watching.unit
-    if file.suffix == ".tally":
-        tally = Tally.load(file)
-        if tally.n_source or tally.classes != classes:
-            raise InputError(f"{file}: a period must be the tally of unlabelled rows of the source's classes.")
-        if watching.key is not None:
-            raise InputError(f"{file}: a tally has no rows, so --key cannot tell them apart. Give tables.")
-        name = watching.replace or known.name()
-        return CountedRows({name: Period(name, None, None, tally)}, tally.n_target, lambda _certificate: {})
-    cut = Cut(unit, None if isinstance(unit, int) else watching.timestamp, known.rows_before)
-    if unit is None:
-        cut = Cut(None, name=watching.replace or known.name())
-    # The first certificate is made from these rows, and then their sets are counted.
-    keep = known.in_use is None and 8 * len(classes) * known.rows_before < MAX_KEPT_BYTES
-    rows = read.rows(file, keep=keep, within=cut.keys, watch=partial(_bar, file, read.silent))
-    soft = read.method.needs_soft
-    return count_periods(rows, cut, soft=soft, in_use=known.in_use, key=watching.key, known_keys=known.keys)
-
-
-def _bar(file: Path, silent: bool, _rows: Rows, _doing: Doing) -> AbstractContextManager[Progress | None]:
-    return progress(f"counting {file.name}", silent=silent)
-
-
-def label_period(watch: Monitor, targets: Sequence[Path], read: Read, file: Path, request: Request) -> None:
+def label_period(
+    watch: Monitor,
+    first: tuple[Path, str, Tally, Columns | None],
+    targets: Sequence[Path],
+    read: Callable[..., Rows],
+    file: Path,
+    *,
+    silent: bool,
+) -> None:
     """Certify by the labels of a refuted period, use this certificate, and make the labelled rows the source.
 
     The thresholds are planned with the first source, at every look: what is planned must not have seen the rows of
     the test, which an earlier look has put into the source in use (Lemma 1 of docs/methods/ps-t.md).
     """
-    sheet, counted = LabelSheet.load(file), read.counted
+    sheet, (path, label, counted, columns), watched = LabelSheet.load(file), first, Watch(silent)
     if any(path.suffix == ".tally" for path in targets):
         raise InputError("--labelled is about rows of a TARGET table, but a tally has none. Give the table.")
-    watched = Watch(read.silent)
-    target = read.rows(list(targets), name="period", watch=watched)
+    target = read(list(targets), name="period", watch=watched)
     rows = target.tally(soft=counted.soft is not None)
     period = watch.period_of(rows)
     if period is None:
@@ -142,15 +131,15 @@ def label_period(watch: Monitor, targets: Sequence[Path], read: Read, file: Path
             "Give all rows of one period and no others, as the sheet was made from them; in any file, if "
             "periods share files. Count a new period first, without --labelled."
         )
-    is_tally = read.source.suffix == ".tally"  # which has no rows to plan with
-    source = None if is_tally else read.rows(read.source, label=read.label, name="source", watch=watched)
+    # A tally has no rows to plan with.
+    source = None if path.suffix == ".tally" else read(path, label=label, name="source", watch=watched)
     transform = resolve_transform(counted.score)
-    labelled = by_sheet(source, target, sheet, request, transform, counted)
+    labelled = by_sheet(source, target, sheet, watch.request, transform, counted)
     # Labelled rows speak for the whole period: there is nothing that bounds of the mix could narrow down.
-    asked = replace(request, contamination=0.0, known_mix=None).for_classes(counted.classes)
+    asked = replace(watch.request, contamination=0.0, known_mix=None, known=None)
     certificate = certify(Data(counted + rows, labelled, transform), PST(), asked)
     (sizes,) = fold.sizes(target, [cut_of(certificate)])
-    certificate = replace(certificate, columns=read.columns, set_sizes=sizes)
+    certificate = replace(certificate, columns=columns, set_sizes=sizes)
     watch.new_source(period, labelled.counted, certificate, sheet=sheet)
     size, _ = mean_and_empty(sizes)
     note(f"{labelled.n_rows:,} labelled rows of {period} certify sets of {mean_size(size)} labels on average.")

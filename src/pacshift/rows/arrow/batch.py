@@ -26,7 +26,7 @@ from pacshift.tally.counter import Counter
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Score columns in the order of ``classes``, or one column of lists; the label column, if there is one.
+    """Score columns in the order of ``classes``, or a single one of lists; the label column, if there is one.
 
     ``order`` says which entry of a list belongs to each class, where it is not the entry of the same number.
     ``is_named`` tells whether the user named the classes, or the names of the columns did. ``group`` is the column
@@ -34,9 +34,8 @@ class Layout:
     """
 
     columns: tuple[str, ...]
-    is_list: bool
     classes: tuple[Label, ...]
-    label: str | None
+    label: str | None = None
     order: tuple[int, ...] | None = None
     is_named: bool = False
     group: str | None = None
@@ -177,7 +176,7 @@ class ArrowBatch(Batch):
     def _raw_scores(self) -> Matrix | list[Matrix]:
         """A matrix from a list column, else the score columns as they lie in memory. What is null becomes NaN."""
         layout, columns, n_classes = self.layout, self.data.columns, len(self.layout.classes)
-        if not layout.is_list:
+        if len(layout.columns) > 1:
             return [_numbers(column) for column in columns[: len(layout.columns)]]
         column = columns[0]
         right = pc.fill_null(pc.equal(pc.list_value_length(column), n_classes), False)

@@ -187,46 +187,38 @@ def tally_table(
 def read_rows(
     paths: Tables,
     *,
-    label: str | None = None,
-    scores: str | None = None,
-    classes: Sequence[Label] | None = None,
-    by_position: bool = False,
-    group: str | None = None,
-    softmax: bool = False,
-    drop_invalid: bool = False,
     name: str = "table",
     role: Role | None = None,
     some_labels: bool = False,
     labels_per: LabelsPer | None = None,
-    columns: Columns | None = None,
     like: "Rows | Certificate | None" = None,
     keep: bool = True,
     grid: bool = True,
     within: Periods | None = None,
     watch: Watch = unwatched,
+    **reading: Any,
 ) -> Rows:
     """A table as ``Rows``, for every adapter: what ``read`` takes, and how messages call it.
 
-    ``label``, ``scores``, ``classes``, ``by_position``, ``group``, ``softmax`` and ``drop_invalid`` are what the
-    command line calls so. ``columns`` are those that a certificate or the source remembers; ``like`` gives these,
-    the classes and the softmax together. With ``some_labels`` rows may lack a label, and ``labels_per`` says how
-    those of groups were chosen. A small table stays in memory where ``keep`` says so. ``within`` gives the period
-    of each row, where there is one row per group and period.
+    ``reading`` are the fields of ``Asked``; ``like`` gives columns, classes and the softmax together. With
+    ``some_labels`` rows may lack a label, and ``labels_per`` says how those of groups were chosen. A small table
+    stays in memory where ``keep`` says so. ``within`` gives the period of each row, where there is one row per
+    group and period.
     """
+    asked = Asked(**reading)
     if like is not None:
-        classes, columns, softmax = classes or like.classes, columns or like.columns, softmax or like.softmax
-    if hasattr(paths, "mapInArrow"):  # a data frame of Spark
-        from pacshift.rows.spark import spark_rows
-
-        if within is not None or (some_labels and label is not None):
-            raise InputError("rows on a Spark cluster are only counted: labels of a target are not read there.")
-        asked: dict[str, Any] = {"label": label, "scores": scores, "classes": classes, "by_position": by_position}
-        asked |= {"columns": columns, "group": group, "softmax": softmax, "drop_invalid": drop_invalid}
-        frame: Any = paths
-        return spark_rows(frame, **asked, name=name, role=role, watch=watch)
+        classes, columns = asked.classes or like.classes, asked.columns or like.columns
+        asked = replace(asked, classes=classes, columns=columns, softmax=asked.softmax or like.softmax)
+    kind_of_rows: type[ArrowRows] = ArrowRows
     try:
-        source = open_source(paths, label=label, scores=scores, columns=columns)
-        layout = find_layout(source, Asked(label, scores, classes, by_position, columns, group))
+        source: Source
+        if hasattr(paths, "mapInArrow"):  # a data frame of Spark
+            from pacshift.rows.spark import SparkRows, SparkSource
+
+            kind_of_rows, source = SparkRows, SparkSource(paths, asked.scores, asked.columns)
+        else:
+            source = open_source(paths, label=asked.label, scores=asked.scores, columns=asked.columns)
+        layout = find_layout(source, asked)
     except ColumnsError as error:
         if name == "table":
             raise
@@ -236,13 +228,13 @@ def read_rows(
         raise ColumnsError(f"{name}: {said}") from None
     kind: Labels = "none" if layout.label is None else "some" if some_labels else "all"
     files = ", ".join(map(str, source.files[:3])) + (", ..." if len(source.files) > 3 else "")
-    rows = ArrowRows(
+    rows = kind_of_rows(
         name=name,
         role=role or ("target" if kind != "all" else "source"),
         classes=layout.classes,
         labels=kind,
-        softmax=softmax,
-        drop_invalid=drop_invalid,
+        softmax=asked.softmax,
+        drop_invalid=asked.drop_invalid,
         grid=grid,
         described=files or "the frame",
         watch=watch,
@@ -250,7 +242,9 @@ def read_rows(
         layout=layout,
         kept=Kept(keep),
     )
-    return rows if group is None else OnePerGroup.of(rows, within=within, labels_per=labels_per)
+    if asked.group is None or rows.again == "never":  # a cluster chooses by itself
+        return rows
+    return OnePerGroup.of(rows, within=within, labels_per=labels_per)
 
 
 @dataclass(eq=False)
@@ -329,7 +323,7 @@ class ArrowRows(Rows):
 
 def require_score_columns(class_counts: IntArray, layout: Layout, source: Source) -> None:
     """Refuse a column that was not named as a class, such as ``id``, and cannot be one."""
-    if not (layout.is_named or layout.is_list or class_counts.all()):
+    if not (layout.is_named or len(layout.columns) == 1 or class_counts.all()):
         require_plausible(ScoreMatrix(sample_scores(source, layout), layout.columns), class_counts)
 
 
