@@ -3,6 +3,7 @@
 Every colour has one meaning, see ``pacshift.plots.axes``.
 """
 
+import pacshift.plots.axes  # noqa: F401  # first: it says which extra is missing
 from pacshift.plots.pictures import (
     assumption_groups,
     bound_curve,
