@@ -58,7 +58,8 @@ def readable(what: object, remedy: str) -> Iterator[None]:
 def readable_file(file: str | Path) -> Any:
     """The same for a file, whose ending says what it should be; what has none is a frame."""
     kind = Path(file).suffix.lower().removeprefix(".")
-    whole = f"Is it a whole {kind} file? Write it again, or rename it to what it is."
+    what = "csv file in UTF-8" if kind == "csv" else f"{kind} file"
+    whole = f"Is it a whole {what}? Write it again, or rename it to what it is."
     return readable(file, whole if kind else "Give every column one type.")
 
 
