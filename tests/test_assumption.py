@@ -18,7 +18,6 @@ from pacshift.assumption.inequalities import few_classes, level_shares
 from pacshift.bounds import Interval
 from pacshift.files.codec import record
 from pacshift.tally.cells import Cells
-from pacshift.words.findings import ways_on
 
 LEVEL = ASSUMPTION_SHARE * 0.05
 POPULATION = Population.synthetic(["cat", "dog", "owl"], strength=4, rows_per_class=4000, rng=0)
@@ -120,11 +119,6 @@ def test_the_finding_names_a_group_and_what_mixes_can_reach() -> None:
     assert "confidence" in finding
     assert "no mix of the source's classes" in finding
     assert ("more than" in finding) == (share > reached)
-
-
-def test_words_of_the_ways_on_name_all_of_them() -> None:
-    for way in ("Label", "known_mix", "contamination", "Train"):
-        assert way in ways_on()
 
 
 def test_known_bounds_refute_and_say_so() -> None:

@@ -80,10 +80,14 @@ def enumerated(seed: int) -> FloatArray:
     low, top = mix * rng.choice([0.0, 0.5, 1.0]), np.minimum(mix * rng.choice([1.0, 1.5, 20.0]) + 1e-9, 1.0)
     rows = [(label, rates[:, label]) for label in range(n_classes) for _ in range(counts[label])]
     rows += [(-1, law)] * n_target
+    labels = np.array([label for label, _ in rows])
+    ones = np.ones((1, n_classes)), np.ones(1)
+    past = Means(np.tile(centres, (4, 1, 1)), np.full((4, 1), centre), *ones)  # it had shown these centres
     expected = np.zeros(2)
     for outcome in product(range(n_cells), repeat=len(rows)):
         chance = np.prod([law[cell] for (_, law), cell in zip(rows, outcome, strict=True)])
-        bets = fold_bets(rows, outcome, values, centres, centre, stake, counts, n_target)
+        fold = means(values[list(outcome), None], labels, n_classes)
+        bets = place_bets(np.array([stake]), past, fold)
         intercept, slope = bets.lines(low, top, eta)
         linear = bets.constant(eta) - (intercept + slope * mix).sum(axis=1)
         exact = bets.constant(eta) - bets.loss((1 - eta) * mix).sum(axis=1)
@@ -92,26 +96,16 @@ def enumerated(seed: int) -> FloatArray:
     return expected
 
 
-def fold_bets(
-    rows: list[tuple[int, FloatArray]],
-    outcome: tuple[int, ...],
-    values: FloatArray,
-    centres: FloatArray,
-    centre: float,
-    stake: float,
-    counts: IntArray,
-    n_target: int,
-) -> FoldBets:
-    """What ``place_bets`` makes of single rows, if the past had shown these centres."""
-    seen = values[list(outcome)]
-    labels = np.array([label for label, _ in rows])
-    source = np.zeros((4, 1, len(counts)))
-    for label in np.flatnonzero(counts).tolist():
-        source[:, 0, label] = [(seen[labels == label] ** power).mean() for power in (1, 2, 3, 4)]
-    target = np.array([[(seen[labels == -1] ** power).mean()] for power in (1, 2, 3, 4)])
-    fold = Means(source, target, counts[None, :].astype(float), np.array([float(n_target)]))
-    past = Means(np.tile(centres, (4, 1, 1)), np.full((4, 1), centre), np.ones((1, len(counts))), np.array([1.0]))
-    return place_bets(np.array([stake]), past, fold)
+def means(seen: FloatArray, labels: IntArray, n_classes: int) -> Means:
+    """Means of the powers of single rows (n, D), for label -1 of the target."""
+
+    def powers_of(label: int) -> FloatArray:
+        rows = seen[labels == label]
+        return np.array([(rows**power).mean(axis=0) if len(rows) else 0 * seen[0] for power in (1, 2, 3, 4)])
+
+    counts = np.array([[(labels == label).sum() for label in range(n_classes)]], float)
+    source = np.stack([powers_of(label) for label in range(n_classes)], axis=2)
+    return Means(source, powers_of(-1), counts, np.array([(labels == -1).sum()], float))
 
 
 @pytest.mark.slow
@@ -123,23 +117,13 @@ def test_expected_wealth_of_the_true_mix_is_at_most_one_by_enumeration() -> None
 
 def random_bets(rng: np.random.Generator, n_classes: int, n_directions: int = 3) -> FoldBets:
     """Bets on 0 to 30 rows of each class with values in [0, 1]."""
-    counts = rng.integers(0, 30, n_classes)
-    raw = np.zeros((4, n_directions, n_classes))
-    for label, count in enumerate(counts.tolist()):
-        if count:
-            rows = rng.random((count, n_directions)) ** rng.choice([0.1, 1.0, 10.0])
-            raw[:, :, label] = [(rows**power).mean(axis=0) for power in (1, 2, 3, 4)]
-    target = rng.random((100, n_directions))
-    fold = Means(
-        raw,
-        np.array([(target**power).mean(axis=0) for power in (1, 2, 3, 4)]),
-        counts[None, :].astype(float),
-        np.array([100.0]),
-    )
+    labels = np.concatenate([np.repeat(np.arange(n_classes), rng.integers(0, 30, n_classes)), np.full(100, -1)])
+    power = rng.choice([0.1, 1.0, 10.0], n_classes + 1)[labels]  # of each class
+    fold = means(rng.random((len(labels), n_directions)) ** power[:, None], labels, n_classes)
     past = replace(
         fold,
-        source=rng.random(raw.shape),
-        target=rng.random((4, n_directions)),
+        source=rng.random(fold.source.shape),
+        target=rng.random(fold.target.shape),
         class_counts=np.ones((1, n_classes)),
     )
     return place_bets(rng.choice([0.5, 5.0, 50.0], n_directions), past, fold)

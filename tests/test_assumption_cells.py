@@ -78,13 +78,6 @@ def test_folds_add_up_and_are_the_same_every_time() -> None:
     assert not np.array_equal(source[0], source[1])
 
 
-@pytest.mark.parametrize(("n_classes", "splits"), [(2, 5), (12, 5), (13, 4), (20, 3), (31, 1), (60, 1)])
-def test_splits_are_fewer_where_classes_are_more(n_classes: int, splits: int) -> None:
-    scores = np.eye(n_classes)
-    tally = Tally.from_scores(scores, range(n_classes)) + Tally.from_target(scores)
-    assert len(even_folds(count_cells(tally))[0]) == splits
-
-
 def test_folds_are_even_and_which_rows_they_hold_is_chance() -> None:
     counts = count_cells(both())
     source, target = even_folds(counts)

@@ -21,7 +21,6 @@ from pacshift import (
     label_sheet,
     prevalence,
     read,
-    tally_table,
     verify,
 )
 from pacshift.arrays import FloatArray, IntArray
@@ -29,7 +28,6 @@ from pacshift.certification.labelled import sheet_scores
 from pacshift.estimator import PACClassifier
 from pacshift.report import render_report
 from pacshift.rows.arrow.table import read_rows
-from pacshift.rows.fold import labelled
 from pacshift.tally.groups import Grouped
 
 EPSILON, DELTA = 0.1, 0.05
@@ -189,7 +187,7 @@ def test_the_order_of_the_rows_does_not_matter() -> None:
         calibrate(frame[[0, 1]], frame["label"], TARGET, groups=frame["patient"].sort_index())
 
 
-def test_equal_rows_of_a_group_with_and_without_labels_in_any_order(tmp_path: Path) -> None:
+def test_equal_rows_of_a_group_with_and_without_labels_in_any_order() -> None:
     coarse, order = np.round(TARGET, 1), np.random.default_rng(3).permutation(len(TARGET))
     labels = np.array([label if place % 2 else None for place, label in enumerate(TRUTH.tolist())], object)
     ids = np.array(TARGET_IDS)
@@ -208,33 +206,12 @@ def test_equal_rows_of_a_group_with_and_without_labels_in_any_order(tmp_path: Pa
     )
     assert first.n_target_labels == second.n_target_labels
     assert np.array_equal(first.thresholds, second.thresholds)
-    tables = []
-    for name, rows in (("one", np.arange(len(order))), ("two", order)):
-        frame = pd.DataFrame(coarse[rows], columns=["p_0", "p_1"]).assign(truth=labels[rows], patient=ids[rows])
-        frame.to_parquet(tmp_path / f"{name}.parquet")
-        read = read_rows(
-            tmp_path / f"{name}.parquet",
-            label="truth",
-            classes=(0, 1),
-            group="patient",
-            some_labels=True,
-            labels_per="row",
-        )
-        scores, index, _others = labelled(read)
-        tables.append(sorted(zip(scores[:, 1].tolist(), index.tolist(), strict=True)))
-    assert len(tables[0]) == first.n_target_labels
-    assert tables[0] == tables[1]
 
 
-def test_a_label_that_is_no_class_is_refused_although_its_row_is_not_chosen(tmp_path: Path) -> None:
+def test_a_label_that_is_no_class_is_refused_although_its_row_is_not_chosen() -> None:
     labels = ["no class", *TRUTH.tolist()[1:]]
     with pytest.raises(InputError, match="target_labels: 1 label"):
         calibrate(SOURCE, LABELS, TARGET, target_labels=labels, **BOTH)
-    frame = pd.DataFrame(TARGET, columns=["p_0", "p_1"]).assign(truth=list(map(str, labels)), patient=TARGET_IDS)
-    frame.to_parquet(tmp_path / "t.parquet")
-    rows = read_rows(tmp_path / "t.parquet", label="truth", classes=(0, 1), group="patient", some_labels=True)
-    with pytest.raises(InputError, match="1 label"):
-        labelled(rows)
 
 
 def test_a_class_that_a_logit_rules_out_is_no_fault_with_groups_either(tmp_path: Path) -> None:
@@ -247,9 +224,6 @@ def test_a_class_that_a_logit_rules_out_is_no_fault_with_groups_either(tmp_path:
     tally = Tally.from_scores(source, LABELS, groups=IDS, softmax=True)
     tally += Tally.from_target(target, groups=TARGET_IDS, softmax=True)
     assert (tally.n_source, tally.n_target) == (made.n_source, made.n_target)
-    frame = pd.DataFrame(source, columns=["p_0", "p_1"]).assign(label=LABELS, patient=IDS)
-    counted = tally_table(frame, label="label", group="patient", softmax=True, drop_invalid=True)
-    assert (counted.inputs, counted.n_source) == ((), made.n_source)
     source[0] = -np.inf
     with pytest.raises(InputError, match="1 row"):
         calibrate(source, LABELS, target, softmax=True, **BOTH)

@@ -340,10 +340,10 @@ def first_line(old: str, new: str) -> Change:
         (lambda lines: lines[1:], "is not a label sheet: its first line does not begin with '# pacshift"),
         (lambda lines: without(lines, 1), "its second line must name the columns"),
         (lambda lines: with_cell(lines, 1, 4, "truth"), "its second line must name the columns"),
-        (lambda lines: without(lines, 7), "1 of 200 rows are missing, the first is order 6"),
-        (lambda lines: lines[:150], "52 of 200 rows are missing, the first is order 149"),
-        (lambda lines: [*lines, lines[5]], "order 4 occurs more than once"),
-        (lambda lines: [*lines, ["201", "5", "test", "2", ""]], "order 201 is not of this sheet: rows were added"),
+        (lambda lines: without(lines, 7), "order 7 stands where 6 belongs"),
+        (lambda lines: lines[:150], "must hold order 1 to 200, each once, but it has 148 rows"),
+        (lambda lines: [*lines, lines[5]], "order 4 stands where 201 belongs"),
+        (lambda lines: [*lines, ["201", "5", "test", "2", ""]], "each once, but it has 201 rows"),
         (lambda lines: [*lines[:2], lines[3], lines[2], *lines[4:]], "order 2 stands where 1 belongs"),
         (lambda lines: with_cell(lines, 9, 1, "999"), "the first line or the column row was changed"),
         (lambda lines: with_cell(lines, 9, 1, "x"), "column row must hold whole numbers, but entry 8 is 'x'"),
@@ -371,7 +371,7 @@ def test_a_sheet_with_more_rows_than_lines_is_refused_at_once(path: Path) -> Non
     lines = texts(path)
     lines[0][0] = lines[0][0].replace("120/200", f"120/{10**17}").replace("rows=1000", f"rows={10**18}")
     path.write_text(as_written(lines))
-    with pytest.raises(InputError, match="rows are missing"):
+    with pytest.raises(InputError, match="each once, but it has 200 rows"):
         LabelSheet.load(path)
 
 

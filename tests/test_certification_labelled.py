@@ -40,7 +40,7 @@ from pacshift.certification.request import check_request
 from pacshift.certification.trust import class_miss
 from pacshift.methods import PSC, PSLP, Oracle, Solution, Task, resolve_method
 from pacshift.mix.region import known_rows
-from pacshift.paths.labelled import LabelledTarget, families
+from pacshift.paths.labelled import LabelledTarget
 from pacshift.paths.looks import look_cuts
 from pacshift.report import render_report
 from pacshift.rows.fold import both
@@ -74,7 +74,7 @@ def tally_of(counts: list[int]) -> Tally:
 
 @pytest.mark.montecarlo
 @settings(max_examples=30)
-@given(st.integers(1, 200), st.floats(0.0, 1.0), st.floats(1e-4, 0.3))
+@given(st.integers(1, 200), st.integers(0, 1000).map(lambda part: part / 1000), st.floats(1e-4, 0.3))
 def test_lemma_1_each_class_is_bounded_at_its_share(n_rows: int, rate: float, delta: float) -> None:
     """Exactly: the probability of all counts whose interval does not hold the rate is at most δ / K."""
     counts = np.arange(n_rows + 1)
@@ -453,23 +453,6 @@ def test_planning_knows_neither_the_rows_of_the_sheet_nor_the_look() -> None:
     drawn = {tuple(row) for row in TARGET[SHEET.rows]}
     assert not drawn & {tuple(row) for row in first.rows.target}
     assert {tuple(row) for row in first.pilot} == {tuple(row) for row in TARGET[SHEET.rows[:24]]}
-
-
-def test_the_family_is_the_same_at_every_look(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[Any] = []
-
-    def watched(*args: Any, **rates: Any) -> Any:
-        seen.append(families(*args, **rates))
-        return seen[-1]
-
-    monkeypatch.setattr("pacshift.methods.ps_t.families", watched)
-    for look in SHEET.looks:
-        certify(filled(look))
-    test = split(filled(SHEET.looks[-1])).test
-    paths = [[one(test, cut) for cut in range(0, 200, 4)] for (one,) in seen]
-    assert len(paths) == 3
-    assert np.array_equal(paths[0], paths[1])
-    assert np.array_equal(paths[0], paths[2])
 
 
 def test_rows_nobody_can_label_are_missed_in_the_test_and_left_out_of_the_pilot() -> None:

@@ -1,12 +1,12 @@
-"""``pacshift compare``, ``report`` and ``methods``: every method, with what it promises."""
+"""``pacshift compare``, ``methods``, ``report``, ``prevalence`` and ``plan``: what is shown, what is refused."""
 
 import json
 from pathlib import Path
 
 import pytest
 
-from commands import Data, bad, good
-from pacshift import METHODS
+from commands import NAMES, Data, bad, good
+from pacshift import METHODS, Tally
 
 
 @pytest.mark.slow
@@ -50,3 +50,75 @@ def test_methods_lists_all() -> None:
     assert all(method.extra_assumption in shown for method in facts)
     assert all(document[method.name]["any_mix"] == method.any_mix for method in facts)
     assert "on average" in next(line for line in shown.splitlines() if " LWCP " in line)
+
+
+def test_the_intervals_hold_the_truth_and_are_shown(data: Data) -> None:
+    document = json.loads(good("prevalence", data.source, data.target, "--json").stdout)
+    truth = dict(zip(NAMES, (0.2, 0.3, 0.5), strict=True))
+    assert list(document["classes"]) == list(NAMES)
+    for name, row in document["classes"].items():
+        low, high = row["share"]
+        assert low <= truth[name] <= high
+        assert high - low < 0.3
+        assert row["source_rows"] > 0
+    assert 0.5 < document["accuracy_at_least"] < 1
+    shown = good("prevalence", data.source, data.target, "--delta", "0.2").stdout
+    assert "share of the target" in shown
+    assert "probability at least 80 %" in " ".join(shown.split())
+
+
+def test_known_bounds_narrow_the_intervals_and_may_be_refuted(data: Data) -> None:
+    assert "no TARGET" in bad("prevalence", data.source)
+    asked = ("prevalence", data.source, data.target)
+    document = json.loads(good(*asked, "--known", "wren=0..0.5", "--json").stdout)
+    assert document["classes"]["wren"]["share"][1] <= 0.5 + 1e-9
+    assert "known_mix says" in bad(*asked, "--known", "wren=0..0.1", code=3)
+
+
+@pytest.mark.parametrize(
+    ("known", "message"),
+    [
+        ("wren", "CLASS=LOW..HIGH"),
+        ("wren=0.5", "CLASS=LOW..HIGH"),
+        ("wren=0-0.3", "--known takes CLASS=LOW..HIGH"),
+        ("emu=0..1", "'emu' is not a class"),
+        ("owl=1..0", "low <="),
+    ],
+)
+def test_bounds_that_cannot_be_read_are_refused(data: Data, known: str, message: str) -> None:
+    assert message in bad("prevalence", data.source, data.target, "--known", known)
+
+
+QUICK = ("--method", "PS-LW", "--target-mix", "crow=0.2,owl=0.3,wren=0.5")
+
+
+@pytest.mark.slow
+def test_a_plan_has_a_size_and_a_picture(data: Data, tmp_path: Path) -> None:
+    asked = ("plan", data.source, *QUICK, "--n-target", 900)
+    made = json.loads(good(*asked, "--n-source", 4000, "--json", "-o", tmp_path / "p.png").stdout)
+    assert made["found"] == "size"
+    assert made["interval"][0] < made["size"] < made["interval"][1]
+    assert set(made["class_rows"]) == set(NAMES)
+    assert (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")
+    shown = good(*asked, "--size", made["size"], "-o", tmp_path / "p.svg").stdout
+    assert "Needed source rows" in shown
+    assert f"written: {tmp_path / 'p.svg'}" in shown
+
+
+def test_a_tally_is_a_pilot_of_a_plan(data: Data, tmp_path: Path) -> None:
+    source, target, both = (tmp_path / f"{name}.tally" for name in "stb")
+    good("tally", data.source, "--label", "label", "-o", source)
+    good("tally", data.target, "-o", target)
+    (Tally.load(source) + Tally.load(target)).save(both)
+    made = good("plan", both, "-m", "PS-LW", "--n-source", 2000, "--n-target", 900, "--json").stdout
+    assert 0.5 < json.loads(made)["size"] < 3
+
+
+def test_plans_that_cannot_be_made(data: Data) -> None:
+    start = ("plan", data.source, "-m", "PS-LW", "--n-target", 900)
+    assert "--target-mix is missing" in bad(*start, "--n-source", 2000)
+    assert "got 'crow'" in bad(*start, "--n-source", 2000, "--target-mix", "crow")
+    assert "'cat' is not a class" in bad(*start, "--n-source", 2000, "--target-mix", "cat=1")
+    assert "names class 'owl' twice" in bad(*start, "--n-source", 2000, "--target-mix", "owl=1,owl=2")
+    assert "got 1 of them" in bad(*start, *QUICK[2:])
+    assert "unknown kind of picture" in bad(*start, *QUICK[2:], "--n-source", 500, "-o", "plan.txt")

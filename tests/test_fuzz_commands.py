@@ -152,26 +152,3 @@ def run_one(words: list[object], folder: Path) -> None:
         if name.endswith(".json"):
             Certificate.load(folder / name)
         (folder / name).unlink()
-
-
-@pytest.mark.parametrize(("size", "n_classes"), [(40, 600), (400_000, 2)], ids=["wide", "long"])
-def test_huge_tables(size: int, n_classes: int, tmp_path: Path) -> None:
-    rng = np.random.default_rng(6)
-    labels = rng.integers(0, n_classes, size)
-    columns: dict[str, Any] = {"id": np.arange(size), "label": labels}
-    columns |= {f"p_{place}": rng.random(size) * 0.5 + 0.5 * (labels == place) for place in range(n_classes)}
-    write(tmp_path / "huge.parquet", columns)
-    for words in (
-        [
-            "calibrate",
-            tmp_path / "huge.parquet",
-            tmp_path / "huge.parquet",
-            "-m",
-            "PS-W",
-            "-o",
-            tmp_path / "out.json",
-        ],
-        ["calibrate", tmp_path / "huge.parquet", "-m", "PS", "-o", tmp_path / "out.json"],
-        ["tally", tmp_path / "huge.parquet", "--label", "label", "-o", tmp_path / "out.tally"],
-    ):
-        run_one(words, tmp_path)

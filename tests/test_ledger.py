@@ -377,7 +377,6 @@ def ledger(monkeypatch: pytest.MonkeyPatch) -> Ledger:
         (words, "noticeable", "largest_difference", "outside_known"),
         (bets.Mixture, "row"),  # of the mean wealth, which is counted
         (refusal, "with_ways_on"),
-        (ps_t.PST, "_reasons"),
         (ps_t, "next_look"),
         (ps, "too_few"),
         (theorem.CurveOnDemand, "__call__"),
@@ -412,21 +411,11 @@ def _wrap_wealth(ledger: Ledger, patch: pytest.MonkeyPatch) -> None:
 
 def _wrap_net(ledger: Ledger) -> None:
     """The net of sets with one label: two bounds at each of its points, of which one per family is looked at."""
-    n_points: list[float] = []
-
-    def remembered(call: Callable[[], Any], given: Given) -> Any:
-        with ledger.silence():
-            found = call()
-        n_points.append(found[1])
-        return found
-
-    for name in ("_one_threshold", "_equal_misses", "_each_class"):
-        ledger.replace(trust, name, remembered)
     ledger.spender(
         trust.NetPoint,
         "__init__",
         level=lambda given: float(given["level"]),
-        events=lambda given: 2 * (n_points.pop(0) if n_points else 1),
+        events=lambda given: 2 * given["n_points"],
         key=None,
     )
     ledger.promise(trust, "net_below", lambda given: float(given["level"]))

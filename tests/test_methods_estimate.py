@@ -23,10 +23,6 @@ def test_all_estimates_recover_exact_weights() -> None:
         np.testing.assert_allclose(weights, TARGET / SOURCE, rtol=1e-6)
 
 
-def test_bbse_takes_counts_of_any_size() -> None:
-    np.testing.assert_allclose(bbse([[400, 100], [100, 400]], [65, 35]), [1.5, 0.5])
-
-
 def test_bbse_cuts_negative_weights() -> None:
     # C w = q has the solution (2.25, -0.25).
     np.testing.assert_allclose(bbse([[0.4, 0.1], [0.1, 0.4]], [0.875, 0.125]), [2.25, 0.0])

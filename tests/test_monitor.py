@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from hospital import NAMES, PANDEMIC, USUAL, patients, source_tally
-from pacshift import InputError, Interval, Monitor, Tally, calibrate
+from pacshift import InputError, Interval, Monitor, Tally, calibrate, read
 from pacshift.arrays import FloatArray
 from pacshift.certification.request import Request
 from pacshift.monitor.verdict import judge
@@ -55,7 +55,11 @@ def test_the_first_fresh_certificate_is_used_until_another_is_adopted() -> None:
     assert monitor.history == (first, second)  # reports stay as they were
 
 
-@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def read_frame(columns: dict[str, Any]) -> Any:
+    return read(pd.DataFrame(columns), scores=",".join(columns))
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame, read_frame])
 def test_frames_are_counted_as_arrays_are(frame: Any) -> None:
     rows = month(USUAL, 1)
     columns = dict(zip(NAMES, rows.T, strict=True))

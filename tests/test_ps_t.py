@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from pacshift import InputError, Tally, UninformativeWarning, calibrate, label_sheet
+from pacshift import Certificate, InputError, Tally, UninformativeWarning, calibrate, label_sheet
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.bounds import binomial_cut
 from pacshift.certification.counted import count
@@ -94,6 +94,15 @@ def labelled_rows(n_labels: int, seed: int) -> LabelledTarget:
     return split_at_random(TARGET[rows], TRUTH[rows], request, to_plan, PROBABILITY, SOURCE_TALLY)
 
 
+def by_labels(target: Any, labels: Any, *, source: Any = SOURCE, **asked: Any) -> Certificate:
+    asked = {"method": "PS-T", "epsilon": 0.1, "delta": 0.1, "target_labels": labels} | asked
+    return calibrate(source, SOURCE_LABELS, target, **asked)
+
+
+RATES = [TARGET[label == TRUTH, label] for label in range(3)]
+"""True-label scores of each class of the target."""
+
+
 @pytest.mark.montecarlo
 @pytest.mark.parametrize(("n_labels", "tuned"), [(60, False), (240, True)])
 def test_lemma_1_no_label_shift_is_needed(n_labels: int, tuned: bool) -> None:
@@ -101,10 +110,7 @@ def test_lemma_1_no_label_shift_is_needed(n_labels: int, tuned: bool) -> None:
     trials, delta, epsilon = 250, 0.2, 0.1
     rng, failed, sizes = np.random.default_rng(3), 0, []
     for _ in range(trials):
-        target, labels, _ = some_labels(n_labels, rng)
-        made = calibrate(
-            SOURCE, SOURCE_LABELS, target, epsilon=epsilon, delta=delta, method="PS-T", target_labels=labels
-        )
+        made = by_labels(*some_labels(n_labels, rng)[:2], delta=delta)
         assert ("aim at missing" in made.notes[0]) == tuned
         failed += error(made.thresholds) > epsilon
         sizes.append(size(made.thresholds))
@@ -120,15 +126,11 @@ def test_where_label_shift_is_refuted_the_labels_keep_the_promise(method: str) -
     """Nothing is refused, and failures are at most δ. The classes' misses are bounded without label shift too."""
     trials, delta, failed, wrong, refuted = 60, 0.3, 0, 0, 0
     rng = np.random.default_rng(4)
-    rates = [TARGET[label == TRUTH, label] for label in range(3)]
     for _ in range(trials):
-        target, labels, _ = some_labels(200, rng, 3000)
-        made = calibrate(
-            SOURCE, SOURCE_LABELS, target, epsilon=0.1, delta=delta, method=method, target_labels=labels
-        )
+        made = by_labels(*some_labels(200, rng, 3000)[:2], delta=delta, method=method)
         refuted += made.assumption is not None and made.assumption.refuted
         failed += error(made.thresholds) > 0.1
-        truth = [float((scores < cut).mean()) for scores, cut in zip(rates, made.thresholds, strict=True)]
+        truth = [float((scores < cut).mean()) for scores, cut in zip(RATES, made.thresholds, strict=True)]
         assert made.class_miss is not None
         wrong += not made.class_miss.contains(np.array(truth)).all()
     assert refuted > 0.9 * trials
@@ -140,14 +142,9 @@ def test_where_label_shift_is_refuted_the_labels_keep_the_promise(method: str) -
 def test_a_limit_per_class_is_kept_by_the_labels_alone() -> None:
     trials, delta, wrong = 60, 0.5, 0
     rng = np.random.default_rng(5)
-    rates = [TARGET[label == TRUTH, label] for label in range(3)]
     for _ in range(trials):
-        target, labels, _ = some_labels(300, rng)
-        made = calibrate(
-            SOURCE, SOURCE_LABELS, target, epsilon=0.1, delta=delta, method="PS-T", class_epsilon=0.15,
-            target_labels=labels,
-        )  # fmt: skip
-        wrong += any((scores < cut).mean() > 0.15 for scores, cut in zip(rates, made.thresholds, strict=True))
+        made = by_labels(*some_labels(300, rng)[:2], delta=delta, class_epsilon=0.15)
+        wrong += any((scores < cut).mean() > 0.15 for scores, cut in zip(RATES, made.thresholds, strict=True))
     assert binom.sf(wrong - 1, trials, delta) > 1e-3
     assert wrong > 0  # sharp
 
@@ -162,15 +159,14 @@ def test_a_limit_per_class_is_kept_by_the_labels_alone() -> None:
 def test_paths_are_nested(seed: int, n_rows: int, kind: str, grid: bool) -> None:
     """No class's threshold falls from step to step, whatever the rows: all that Lemma 1 needs of a path."""
     rng = np.random.default_rng(seed)
-    scores = rng.dirichlet([0.3] * 3, n_rows)
-    if kind == "logits":
-        scores = rng.normal(0, 50, (n_rows, 3))
-    elif kind == "ties":
-        scores = scores.round(1)
-    elif kind == "constant":
-        scores = np.full((n_rows, 3), 0.25)
-    elif kind == "extreme":
-        scores = np.where(scores > 0.5, 1.0, 0.0)
+    shares = rng.dirichlet([0.3] * 3, n_rows)
+    scores = {
+        "probabilities": shares,
+        "logits": rng.normal(0, 50, (n_rows, 3)),
+        "ties": shares.round(1),
+        "constant": np.full((n_rows, 3), 0.25),
+        "extreme": np.where(shares > 0.5, 1.0, 0.0),
+    }[kind]
     curves = fit_isotonic(scores, rng.dirichlet([0.5] * 3, n_rows))
     path = ThresholdPath(curves, np.array([0.3, np.inf, 0.9]), LEVEL_ENDS, LEVEL_STEPS, grid)
     steps = np.unique(
@@ -341,15 +337,14 @@ def test_scores_that_repeat_are_not_taken_for_the_same_rows(kind: str) -> None:
 def test_the_same_rows_in_any_order_give_the_same_certificate() -> None:
     rng = np.random.default_rng(7)
     target, labels, _ = some_labels(150, rng)
-    asked: dict[str, Any] = {"epsilon": 0.1, "delta": 0.1, "method": "PS-T"}
-    first = calibrate(SOURCE, SOURCE_LABELS, target, target_labels=labels, **asked)
+    first = by_labels(target, labels)
     order, other = rng.permutation(len(target)), rng.permutation(len(SOURCE))
     again = calibrate(
-        SOURCE[other], SOURCE_LABELS[other], target[order], target_labels=[labels[k] for k in order], **asked
-    )
+        SOURCE[other], SOURCE_LABELS[other], target[order], target_labels=[labels[k] for k in order],
+        epsilon=0.1, delta=0.1, method="PS-T",
+    )  # fmt: skip
     assert np.array_equal(first.thresholds, again.thresholds)
-    seeded = calibrate(SOURCE, SOURCE_LABELS, target, target_labels=labels, **asked, rng=1)
-    assert not np.array_equal(first.thresholds, seeded.thresholds)
+    assert not np.array_equal(first.thresholds, by_labels(target, labels, rng=1).thresholds)
 
 
 def test_the_pilot_is_a_random_choice_also_of_equal_rows() -> None:
@@ -426,10 +421,7 @@ def test_counts_alone_are_enough() -> None:
 def test_too_few_labels_give_all_labels_with_the_number_needed() -> None:
     target, labels, _ = some_labels(20, np.random.default_rng(11))
     with pytest.warns(UninformativeWarning, match="20 labelled target rows cannot show .* at least 29 are needed"):
-        made = calibrate(
-            SOURCE, SOURCE_LABELS, target, epsilon=0.1, delta=0.05, method="PS-T", target_labels=labels
-        )
-    assert made.trivial
+        assert by_labels(target, labels, delta=0.05).trivial
 
 
 @pytest.mark.parametrize(
@@ -444,21 +436,16 @@ def test_too_few_labels_give_all_labels_with_the_number_needed() -> None:
 def test_what_does_not_fit_is_refused(options: dict[str, Any], said: str) -> None:
     target, labels, _ = some_labels(100, np.random.default_rng(12))
     with pytest.raises(InputError, match=said):
-        calibrate(SOURCE, SOURCE_LABELS, target, method="PS-T", **{"target_labels": labels, **options})
+        by_labels(target, labels, **options)
 
 
 @pytest.mark.parametrize("score", ["margin", "aps", "raps"])
 def test_other_scores_and_logits_are_planned_with_too(score: str) -> None:
     target, labels, _ = some_labels(300, np.random.default_rng(13))
-    made = calibrate(
-        SOURCE, SOURCE_LABELS, target, epsilon=0.1, delta=0.1, method="PS-T", target_labels=labels, score=score
-    )
+    made, rows = by_labels(target, labels, score=score), np.log(target) + 7
     assert not made.trivial
-    logits = calibrate(
-        np.log(SOURCE) + 7, SOURCE_LABELS, np.log(target) + 7, epsilon=0.1, delta=0.1, method="PS-T",
-        target_labels=labels,
-    )  # fmt: skip
-    sizes = [one.sets(rows).sum(axis=1).mean() for one, rows in ((made, target), (logits, np.log(target) + 7))]
+    logits = by_labels(rows, labels, source=np.log(SOURCE) + 7)
+    sizes = [one.sets(each).sum(axis=1).mean() for one, each in ((made, target), (logits, rows))]
     assert max(sizes) < 2.0
 
 

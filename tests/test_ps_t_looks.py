@@ -1,7 +1,6 @@
 """Looks: the chance to pass any of them is exact, and what they allow is never too much."""
 
 from fractions import Fraction
-from math import comb
 
 import numpy as np
 import pytest
@@ -39,10 +38,6 @@ def enumerated_chance(rows: list[int], cuts: tuple[int, ...], epsilon: Fraction)
         if any(misses[n - 1] <= cut for n, cut in zip(rows, cuts, strict=True)):
             total += epsilon ** int(misses[-1]) * (1 - epsilon) ** int(rows[-1] - misses[-1])
     return total
-
-
-def test_cuts_at_four_looks() -> None:
-    assert look_cuts([100, 200, 400, 800], epsilon=0.1, delta=0.05) == (3, 11, 27, 63)
 
 
 @given(ROWS, st.data(), RATES)
@@ -87,13 +82,6 @@ def test_cuts_grow_with_rows_and_stay_below_those_of_one_look(
     assert list(cuts) == sorted(cuts)
 
 
-@given(ROWS, RATES, DELTAS)
-def test_smaller_delta_allows_no_more(rows: list[int], epsilon: Fraction, delta: Fraction) -> None:
-    cuts = look_cuts(rows, epsilon=float(epsilon), delta=float(delta))
-    strict = look_cuts(rows, epsilon=float(epsilon), delta=float(delta) / 2)
-    assert all(less <= cut for less, cut in zip(strict, cuts, strict=True))
-
-
 @given(st.integers(0, 3000), st.floats(0.01, 0.5), st.floats(1e-6, 0.5))
 def test_one_look_is_the_binomial_test(n: int, epsilon: float, delta: float) -> None:
     assert look_cuts([n], epsilon=epsilon, delta=delta) == (binomial_cut(n, epsilon=epsilon, delta=delta),)
@@ -111,21 +99,20 @@ def test_ten_looks_of_thousands_of_rows() -> None:
     assert all(one - cut < 0.1 * one for cut, one in zip(cuts, single, strict=True))  # ten looks cost little
 
 
-def test_the_test_part_of_100_400_and_1000_labels() -> None:
-    found = [looks.test_rows(n, epsilon=0.1, delta=0.05) for n in (100, 400, 1000)]
-    assert found == [76, 310, 912]
-
-
-def test_few_labels_have_no_pilot() -> None:
-    assert looks.test_rows(99, epsilon=0.1, delta=0.05) == 99
-    assert looks.test_rows(199, epsilon=0.05, delta=0.05) == 199
-    assert looks.test_rows(0, epsilon=0.1, delta=0.05) == 0
-
-
-def test_labels_that_can_only_just_certify_have_no_pilot() -> None:
-    """With delta 1e-5 96 of 120 rows allow nothing; a test part of 1 row would 'allow as many'."""
-    assert looks.test_rows(120, epsilon=0.1, delta=1e-5) == 120
-    assert binomial_cut(120, epsilon=0.1, delta=1e-5) == 0
+@pytest.mark.parametrize(
+    ("n_labels", "epsilon", "delta", "tested"),
+    [
+        (100, 0.1, 0.05, 76),
+        (400, 0.1, 0.05, 310),
+        (1000, 0.1, 0.05, 912),
+        (99, 0.1, 0.05, 99),  # few labels have no pilot
+        (199, 0.05, 0.05, 199),
+        (0, 0.1, 0.05, 0),
+        (120, 0.1, 1e-5, 120),  # 96 rows allow nothing; a test part of 1 row would "allow as many"
+    ],
+)
+def test_the_part_that_tests(n_labels: int, epsilon: float, delta: float, tested: int) -> None:
+    assert looks.test_rows(n_labels, epsilon=epsilon, delta=delta) == tested
 
 
 @given(st.integers(0, 3000), st.sampled_from([0.01, 0.05, 0.1, 0.3]), st.sampled_from([1e-6, 0.01, 0.05, 0.2]))
@@ -138,11 +125,6 @@ def test_no_row_of_the_test_could_be_spared(n_labels: int, epsilon: float, delta
         assert cut >= 0
         assert cut == binomial_cut(n_labels - min(int(0.2 * n_labels), 80), epsilon=epsilon, delta=delta)
         assert binomial_cut(n_test - 1, epsilon=epsilon, delta=delta) == cut - 1
-
-
-def test_exact_counting_in_this_file_knows_the_binomial_law() -> None:
-    whole = sum(comb(6, k) * Fraction(1, 4) ** k * Fraction(3, 4) ** (6 - k) for k in range(3))
-    assert exact_chance([6], (2,), Fraction(1, 4)) == whole
 
 
 @pytest.mark.montecarlo

@@ -161,7 +161,7 @@ def test_a_class_may_be_ruled_out_in_a_table_too(certificate: Certificate, tmp_p
     assert written.n_rows == 298
     found = pd.read_parquet(tmp_path / "sets.parquet")["set_size"]
     assert found.tolist() == certificate.sets(rows[usable]).sum(axis=1).tolist()
-    with pytest.raises(InputError, match=r"2 row\(s\) hold NaN or infinite scores, the first is row 5"):
+    with pytest.raises(InputError, match=r"2 row\(s\) cannot be used .*, the first is row 5"):
         Tally.from_target(rows, softmax=True)
 
 

@@ -344,7 +344,7 @@ def test_sets_refuse_strata_that_nothing_is_promised_about(certificate: Any) -> 
         sets_in_strata(certificate, TARGET[:2], ["newborn", "old"])
     with pytest.raises(InputError, match="one stratum per row"):
         sets_in_strata(certificate, TARGET[:2], ["old"])
-    with pytest.raises(InputError, match=r"row.s. hold NaN or infinite scores, the first is row 1"):
+    with pytest.raises(InputError, match=r"row.s. cannot be used .*, the first is row 1"):
         sets_in_strata(certificate, [[0.5, 0.5], [np.nan, 1]], ["old", "young"])
     with pytest.raises(InputError, match="source's scores are probabilities"):
         sets_in_strata(certificate, 5 * TARGET[:20], TARGET_STRATA[:20])

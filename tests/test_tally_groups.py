@@ -177,7 +177,7 @@ def test_bad_ids_are_refused(groups: Any, message: str) -> None:
 def test_bad_scores_are_found_in_rows_that_are_not_chosen_too() -> None:
     scores, labels = rows_of(40)
     scores[:20, 0] = np.nan
-    with pytest.raises(InputError, match=r"20 row\(s\) hold NaN"):
+    with pytest.raises(InputError, match=r"20 row\(s\) cannot be used"):
         Tally.from_scores(scores, labels, groups=np.arange(40) % 20)
 
 

@@ -8,7 +8,6 @@ import csv
 import hashlib
 import io
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -90,7 +89,16 @@ def read_sheet(path: PathLike) -> dict[str, Any]:
                 f"{columns[name][place][:40]!r}. {_REMEDY}"
             )
         numbers[name] = [int(one[1]) for one in found if one is not None]
-    _require_order(numbers["order"], looks[-1], path)
+    order, budget = numbers["order"], looks[-1]
+    moved = next((place for place, number in enumerate(order, start=1) if number != place), None)
+    if moved is not None or len(order) != budget:
+        where = (
+            f"order {order[moved - 1]} stands where {moved} belongs" if moved else f"it has {len(order):,} rows"
+        )
+        raise InputError(
+            f"{path}: it must hold order 1 to {budget:,}, each once, but {where}: rows were added, repeated, left "
+            f"out or sorted. Sort it by column order. {_REMEDY}"
+        )
     parts = zip((cell.strip() for cell in columns["part"]), numbers["look"], strict=True)
     for place, (one, planned) in enumerate(zip(parts, _parts(n_pilot, looks), strict=True)):
         if one != planned:
@@ -175,25 +183,3 @@ def _read_first_line(said: str, path: PathLike) -> dict[str, str]:
             f"{path}: its first line was changed ({error}). Copy it back from the sheet as it was made."
         ) from None
     return header
-
-
-def _require_order(found: Sequence[int], budget: int, path: PathLike) -> None:
-    """Order must be 1, 2, ..., as many as the budget."""
-    seen = Counter(found)
-    twice = sorted(number for number, times in seen.items() if times > 1)
-    added = sorted(number for number in seen if not 1 <= number <= budget)
-    if twice:
-        raise InputError(f"{path}: order {shorten(twice)} occurs more than once. {_REMEDY}")
-    if added:
-        raise InputError(f"{path}: order {shorten(added)} is not of this sheet: rows were added. {_REMEDY}")
-    if len(seen) < budget:
-        first = next(number for number in range(1, budget + 1) if number not in seen)
-        raise InputError(
-            f"{path}: {budget - len(seen):,} of {budget:,} rows are missing, the first is order {first}. {_REMEDY}"
-        )
-    place = next((place for place, number in enumerate(found, start=1) if number != place), None)
-    if place is not None:
-        raise InputError(
-            f"{path}: the order of the rows was changed: order {found[place - 1]} stands where {place} belongs. "
-            "Sort the sheet by column order."
-        )

@@ -158,10 +158,14 @@ With 15 instead of these 30 the bounds of 14 draws were up to 32 % larger, with 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NetPoint:
-    """Thresholds at or below the chosen ones, and the chance at which each of two bounds at them may be wrong."""
+    """Thresholds at or below the chosen ones, one of ``n_points`` that might have been counted at.
+
+    ``level``: the chance at which each of two bounds at them may be wrong.
+    """
 
     thresholds: FloatArray
     level: float
+    n_points: float = 1
 
 
 def points_below(certificate: Certificate, tally: Tally, method: Method) -> list[NetPoint]:
@@ -198,45 +202,36 @@ def one_label_error(points: Sequence[NetPoint], sizes: Sequence[IntArray], *, ep
 
 
 def net_below(tally: Tally, chosen: FloatArray, epsilon: float, level: float) -> list[NetPoint]:
-    """The points of the net at or below the chosen thresholds: one of each family (Lemma 6).
+    """The points of the net at or below the chosen thresholds: one of each of three families (Lemma 6).
 
     The net's thresholds of plain scores are ``single_cuts`` of scores, as the chosen ones are. So a score may be
     taken if it is at most the largest that has the cut ``chosen``.
     """
-    families = (_one_threshold, _equal_misses, _each_class)
-    is_plain = tally.score == "probability"
+    is_plain, n_classes = tally.score == "probability", tally.n_classes
     most = np.where(is_plain & fits_single(chosen), -single_cuts(-chosen), chosen)
-    found = [family(tally, most, epsilon) for family in families]
-    return [
-        NetPoint(single_cuts(points) if is_plain else points, level / (2 * len(families) * n_points))
-        for points, n_points in found
-    ]
-
-
-def _one_threshold(tally: Tally, chosen: FloatArray, _epsilon: float) -> tuple[FloatArray, float]:
-    """One threshold for all classes, at every thousandth of the source's true-label scores."""
+    # One threshold for all classes, at every thousandth of the source's true-label scores.
     ranks = np.arange(EQUAL_STEPS) * tally.n_source // EQUAL_STEPS
-    n_reached = tally.misses(np.nextafter(chosen.min(), np.inf)).sum()  # scores at most the least chosen
+    n_reached = tally.misses(np.nextafter(most.min(), np.inf)).sum()  # scores at most the least chosen
     place = int(np.searchsorted(ranks, n_reached))
-    if not place:
-        return np.full(tally.n_classes, -np.inf), EQUAL_STEPS
-    rank = ranks[place - 1]
-    return np.full(tally.n_classes, largest_threshold(tally, lambda below: below.sum() <= rank)), EQUAL_STEPS
-
-
-def _equal_misses(tally: Tally, chosen: FloatArray, _epsilon: float) -> tuple[FloatArray, float]:
-    """Thresholds that miss the same share of every class of the source, by thousandths."""
+    rank = ranks[place - 1] if place else -1
+    single = largest_threshold(tally, lambda below: below.sum() <= rank) if place else -np.inf
+    # Thresholds that miss the same share of every class of the source, by thousandths.
     low, high = 0, EQUAL_STEPS + 1
     while high - low > 1:
         middle = (low + high) // 2
-        is_below = (equal_miss_thresholds(tally, middle / EQUAL_STEPS) <= chosen).all()
+        is_below = (equal_miss_thresholds(tally, middle / EQUAL_STEPS) <= most).all()
         low, high = (middle, high) if is_below else (low, middle)
-    return equal_miss_thresholds(tally, low / EQUAL_STEPS), EQUAL_STEPS
-
-
-def _each_class(tally: Tally, chosen: FloatArray, epsilon: float) -> tuple[FloatArray, float]:
-    """Every class at its own of a few levels: the points are as many as levels to the power of the classes."""
+    # Every class at its own of a few levels: the points are as many as levels to the power of the classes.
     levels = np.array([equal_miss_thresholds(tally, min(part * epsilon, 1.0)) for part in NET_MISSES])
-    below = np.where(levels <= chosen, levels, -np.inf).max(axis=0)
+    each = np.where(levels <= most, levels, -np.inf).max(axis=0)
     with np.errstate(over="ignore"):  # infinitely many points get no level: the bound is 0, which is true
-        return below, float(np.float64(len(NET_MISSES) + 1) ** tally.n_classes)
+        n_each = float(np.float64(len(NET_MISSES) + 1) ** n_classes)
+    families = (
+        (np.full(n_classes, single), EQUAL_STEPS),
+        (equal_miss_thresholds(tally, low / EQUAL_STEPS), EQUAL_STEPS),
+        (each, n_each),
+    )
+    return [
+        NetPoint(single_cuts(cuts) if is_plain else cuts, level / (2 * len(families) * n_points), n_points)
+        for cuts, n_points in families
+    ]

@@ -51,7 +51,7 @@ CALLED = {
 }
 """Parameters of the library that an option has another name for."""
 ROLES = {"source", "target", "table"}
-"""What messages call the rows: "target: 3 rows hold NaN"."""
+"""What messages call the rows: "target: 3 row(s) cannot be used"."""
 _QUOTED = r"""(?<!\w)(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""  # names of columns, classes and labels
 _PARAMETER = r"(?<![^\s(])([a-z_]+)=([A-Z]+|True|False|'[^']*')?(?=[.,;:)]*(?:\s|$))"  # "label=NAME", "known_mix="
 _SUBJECT = re.compile(r"^(\w+)(?=: | (?:must|is|cannot) )")  # "epsilon must lie between 0 and 1"

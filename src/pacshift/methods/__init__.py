@@ -91,8 +91,9 @@ def resolve_method(method: str | Method) -> Method:
     if isinstance(method, str):
         return METHODS[method_name(method)]()
     chosen = check_method(method)
-    known = METHODS.get(chosen.name)
-    if known is not None and not (isinstance(chosen, known) and promise(chosen) == promise(known)):
+    known = METHODS.get(chosen.name, type(chosen))
+    promised = (chosen.guarantee, chosen.any_mix) == (known.guarantee, known.any_mix)
+    if not (promised and isinstance(chosen, known)):
         raise InputError(f"{method!r} uses the name of another method, {chosen.name}. Give it a name of its own.")
     return chosen
 
@@ -114,8 +115,3 @@ def method_name(text: str) -> str:
 
 def _letters(text: str) -> str:
     return re.sub(r"[-_\s]", "", text).upper()
-
-
-def promise(method: Method | type[Method]) -> tuple[Guarantee, bool]:
-    """What no other object of the same name may contradict: the guarantee, and whether it holds for any mix."""
-    return method.guarantee, method.any_mix

@@ -4,7 +4,7 @@ The mathematics is in ``pacshift.ps_lp``, module by module in the order of the p
 """
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
@@ -31,15 +31,6 @@ ClassBalance: TypeAlias = Literal[3, 6, "none"]
 
 MOST_SENTENCES = 20
 """More classes than this in every set are named in one sentence: what fits a screen."""
-
-
-def check_class_balance(value: Any) -> None:
-    """InputError unless ``value`` is one of the three."""
-    if isinstance(value, bool) or value not in get_args(ClassBalance):
-        raise InputError(
-            f"class_balance must be 3, 6 or 'none', got {value!r}. Tuned thresholds aim at missing no class more "
-            "often than this multiple of epsilon."
-        )
 
 
 @dataclass(frozen=True)
@@ -89,7 +80,11 @@ class PSLP(Method):
     def __post_init__(self) -> None:
         if self.unseen not in ("all", "include"):
             raise InputError(f"unseen must be 'all' or 'include', got {self.unseen!r}.")
-        check_class_balance(self.class_balance)
+        if isinstance(self.class_balance, bool) or self.class_balance not in get_args(ClassBalance):
+            raise InputError(
+                f"class_balance must be 3, 6 or 'none', got {self.class_balance!r}. Tuned thresholds aim at "
+                "missing no class more often than this multiple of epsilon."
+            )
 
     def solve(self, tally: Tally, task: Task) -> Solution:
         """Find one threshold per class ("Theorem" of the proof page)."""
@@ -164,17 +159,17 @@ def balanced(method: Method, class_balance: ClassBalance | None) -> Method:
     """``method`` with the class balance that was asked for; None leaves the method's own."""
     if class_balance is None:
         return method
-    check_class_balance(class_balance)
     if not isinstance(method, PSLP):
         raise InputError(
             f"class_balance is for tuned thresholds, which method {method.name} does not have. Leave it out, or "
             "use PS-LP."
         )
+    asked = replace(method, class_balance=class_balance)
     if method.class_balance not in (PSLP.class_balance, class_balance):
         raise InputError(
             f"class_balance is {class_balance!r}, but the method is {method!r}. Say it in one of the two places."
         )
-    return replace(method, class_balance=class_balance)
+    return asked
 
 
 def reasons_for(tally: Tally, task: Task, region: PrevalenceRegion, thresholds: FloatArray) -> tuple[str, ...]:

@@ -55,22 +55,20 @@ class PST(Method):
         found = [family(labelled.test, cut) for family in tried]
         chosen = smallest(tally, found, task.count_labels)
         family, thresholds = tried[chosen], found[chosen]
-        reasons = self._reasons(labelled, thresholds, epsilon=task.epsilon, delta=delta)
+        reasons: tuple[str, ...] = ()
+        if np.isneginf(thresholds).all():
+            rows, unknown = labelled.looks[labelled.look], labelled.n_unknown
+            reasons = too_few(rows, epsilon=task.epsilon, delta=delta, what="labelled target rows") or (
+                f"no threshold passes on the {rows} rows of the test that this look may use.",
+            )
+            if unknown and cut + unknown >= 0:
+                reasons = (
+                    f"{unknown} of the {rows} rows of the test could not be labelled, and count as missed.",
+                )
         aim = AIM * task.epsilon if labelled.is_tuned else None
         seen = misses_seen(labelled, thresholds, tally.classes, aim=aim)
         later = next_look(labelled, family, thresholds, tally, replace(task, delta=delta))
         return Solution(thresholds, reasons=reasons, notes=(*seen, *later))
-
-    def _reasons(
-        self, labelled: LabelledTarget, thresholds: FloatArray, *, epsilon: float, delta: float
-    ) -> tuple[str, ...]:
-        rows, unknown = labelled.looks[labelled.look], labelled.n_unknown
-        if not np.isneginf(thresholds).all():
-            return ()
-        if unknown and labelled.cut(epsilon=epsilon, delta=delta) + unknown >= 0:
-            return (f"{unknown} of the {rows} rows of the test could not be labelled, and count as missed.",)
-        needed = too_few(rows, epsilon=epsilon, delta=delta, what="labelled target rows")
-        return needed or (f"no threshold passes on the {rows} rows of the test that this look may use.",)
 
 
 def misses_seen(

@@ -13,6 +13,7 @@ from typing import Any
 
 from pacshift.arrays import IntArray, LabelsLike, ScoresLike
 from pacshift.certificate import Certificate
+from pacshift.certification.counted import cut_of
 from pacshift.certification.label_sheet import LabelSheet
 from pacshift.certification.request import Request, check_request, require_fit
 from pacshift.certification.trust import class_miss
@@ -27,12 +28,13 @@ from pacshift.monitor.report import PeriodReport, estimated_size
 from pacshift.monitor.state import CURRENT, Choice, InUse, Labelled, Saved, State, use_digest
 from pacshift.monitor.verdict import fresh_certificate, judge, report_delta, source_delta
 from pacshift.progress import Progress
+from pacshift.rows import fold
+from pacshift.rows.base import Rows
 from pacshift.rows.columns import Columns
+from pacshift.rows.memory import memory
 from pacshift.rows.sets import mean_and_empty
-from pacshift.scores.check import check_scores
 from pacshift.scores.names import shorten
 from pacshift.tally import Tally
-from pacshift.tally.groups import Grouped, one_row_per_group
 from pacshift.tally.once import file_sha256, may_hold, rows_sha256
 
 
@@ -228,7 +230,7 @@ class Monitor:
 
     def update(
         self,
-        target: ScoresLike | Tally,
+        target: ScoresLike | Rows | Tally,
         period: str | None = None,
         *,
         start: str | None = None,
@@ -240,8 +242,8 @@ class Monitor:
 
         Parameters
         ----------
-        target : array_like, frame or Tally
-            Scores of the new rows, one column per class, or their counts.
+        target : array_like, frame, Rows or Tally
+            Scores of the new rows, one column per class, a table of them (``pacshift.read``), or their counts.
         period : str, optional
             Name of the period; default: a number that no period has yet. Rows of a known period are added to it,
             as late rows are. The same rows again change nothing.
@@ -266,34 +268,26 @@ class Monitor:
             If the rows do not have the source's classes, were counted before in another period, have no group, or
             are late rows of a period whose labelled rows are a source.
         """
-        source, scores = self._source, None
-        if isinstance(target, Tally):
-            if groups is not None:
-                raise InputError("groups are those of rows, but a Tally was given. Count it with groups=.")
-            tally = target
-        else:
-            scores, grouped = check_scores(target, name="target", classes=source.classes), None
-            if groups is not None:
-                grouped = Grouped(len(scores))
-                scores = scores.take(one_row_per_group(groups, scores, softmax=source.softmax))
-            soft = self._method.needs_soft
-            tally = Tally.from_target(scores, classes=source.classes, soft=soft, softmax=source.softmax)
-            tally = tally if grouped is None else changed(tally, target_grouped=grouped)
+        if groups is not None and isinstance(target, Tally | Rows):
+            what = type(target).__name__
+            raise InputError(f"groups are those of rows, but a {what} was given. Count it with groups=.")
+        rows, source = target, self._source
+        if not isinstance(rows, Tally | Rows):
+            classes, softmax = source.classes, source.softmax
+            rows = memory(rows, name="period", role="target", classes=classes, softmax=softmax, groups=groups)
+        tally = rows if isinstance(rows, Tally) else rows.unlabelled().tally(soft=self._method.needs_soft)
         with self.one_step():
             number = len(self._saved.periods) + 1
             while str(number) in self._saved.periods:
                 number += 1
             name = str(number) if period is None else str(period)
 
-            def sizes(certificate: Certificate | None) -> dict[str, IntArray]:
-                found = (
-                    None if certificate is None or scores is None else certificate.with_set_sizes(scores).set_sizes
-                )
-                return {} if found is None else {name: found}
+            def sizes(certificate: Certificate) -> dict[str, IntArray]:
+                return {} if isinstance(rows, Tally) else {name: fold.sizes(rows, [cut_of(certificate)])[0]}
 
             def count(_file: None, known: Known) -> CountedRows:
-                rows = Period(name, start, end, tally, sizes(known.in_use).get(name))
-                return CountedRows({name: rows}, tally.n_target, sizes)
+                sized = None if known.in_use is None else sizes(known.in_use).get(name)
+                return CountedRows({name: Period(name, start, end, tally, sized)}, tally.n_target, sizes)
 
             if name not in self.follow([None], count, replace=name if replace else None):
                 digest = rows_sha256(tally, "target")

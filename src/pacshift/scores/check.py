@@ -146,11 +146,12 @@ def unusable_rows(values: NDArray[np.floating[Any]], *, softmax: bool) -> BoolAr
 
 
 def not_finite_error(scores: ScoreMatrix, name: str) -> InputError:
-    """Says how many rows hold NaN or infinite scores, and which is the first."""
+    """Says how many rows hold NaN or infinite scores, and which is the first, in the words used of tables."""
     bad = np.concatenate([~np.isfinite(scores.values[rows]).all(axis=1) for rows in scores.blocks()])
+    n_bad = int(bad.sum())
     return InputError(
-        f"{name}: {int(bad.sum())} row(s) hold NaN or infinite scores, the first is row {int(bad.argmax())}. "
-        "Scores must be finite: drop those rows or fix the model that made them."
+        f"{name}: {n_bad} row(s) cannot be used ({n_bad} with scores that are NaN or infinite), the first is row "
+        f"{int(bad.argmax())}. Fix the model that made them, or drop them."
     )
 
 

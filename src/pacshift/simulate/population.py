@@ -1,7 +1,6 @@
 """Label mixes, rows drawn to them, and populations of scored rows whose true error is known for any thresholds."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from importlib import resources
 from typing import Any
@@ -9,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pacshift.arrays import BoolArray, FloatArray, IntArray, Label, LabelsLike, ScoresLike
+from pacshift.arrays import FloatArray, IntArray, Label, LabelsLike, ScoresLike
 from pacshift.errors import InputError
 from pacshift.files.reading import read_arrays
 from pacshift.scores.check import check_labels, check_rate, check_rng, check_scores, is_finite, not_finite_error
@@ -462,30 +461,6 @@ class Population:
         return float((shares * by_class)[shares > 0].sum())
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Candidates:
-    """Thresholds worth trying for one class in rising order, what each misses, and what it adds to the size."""
-
-    thresholds: FloatArray
-    missed: FloatArray
-    size: FloatArray
-
-    @classmethod
-    def of(cls, scores: NDArray[np.floating[Any]], shares: FloatArray, own: BoolArray) -> "Candidates":
-        """Only the scores of the class's ``own`` rows change what is missed; infinity is never in a set."""
-        order = np.argsort(scores)
-        thresholds = np.append(np.unique(scores[own]), np.inf)
-        place = np.searchsorted(scores[order], thresholds)
-        below = np.concatenate([[0.0], np.cumsum(shares[order])])
-        own_below = np.concatenate([[0.0], np.cumsum((shares * own)[order])])
-        return cls(thresholds, own_below[place], below[-1] - below[place])
-
-    def up_to(self, share: float) -> "Candidates":
-        """Only the thresholds that miss at most this share of the class."""
-        kept = self.missed <= share * self.missed[-1]
-        return Candidates(self.thresholds[kept], self.missed[kept], self.size[kept])
-
-
 def cheapest_thresholds(
     scores: NDArray[np.floating[Any]], index: IntArray, shares: FloatArray, allowed: float, most: float = 1.0
 ) -> FloatArray:
@@ -497,31 +472,40 @@ def cheapest_thresholds(
     bisection finds the lowest price at which few enough labels are missed. What is left of the allowed error goes
     to the column where it saves most.
     """
-    columns = [Candidates.of(scores[:, y], shares, index == y).up_to(most) for y in range(scores.shape[1])]
+    columns = []  # of each class thresholds in rising order, what each misses, and what it adds to the size
+    for label, column in enumerate(scores.T):
+        own, order = index == label, np.argsort(column)
+        # Only the scores of the class's own rows change what is missed; infinity is never in a set.
+        thresholds = np.append(np.unique(column[own]), np.inf)
+        place = np.searchsorted(column[order], thresholds)
+        below = np.concatenate([[0.0], np.cumsum(shares[order])])
+        missed = np.concatenate([[0.0], np.cumsum((shares * own)[order])])[place]
+        kept = missed <= most * missed[-1]
+        columns.append((thresholds[kept], missed[kept], (below[-1] - below[place])[kept]))
 
     def chosen(price: float) -> list[int]:
-        return [int(np.argmin(column.size + price * column.missed)) for column in columns]
+        return [int(np.argmin(size + price * missed)) for _, missed, size in columns]
 
-    def missed(places: list[int]) -> float:
-        return sum(float(column.missed[place]) for column, place in zip(columns, places, strict=True))
+    def total_missed(places: list[int]) -> float:
+        return sum(float(missed[place]) for (_, missed, _), place in zip(columns, places, strict=True))
 
     low, high = 0.0, 1.0
-    while missed(chosen(high)) > allowed and high < HIGHEST_PRICE:
+    while total_missed(chosen(high)) > allowed and high < HIGHEST_PRICE:
         low, high = high, 2 * high
     while high - low > 1e-9 * high:
         middle = (low + high) / 2
-        low, high = (middle, high) if missed(chosen(middle)) > allowed else (low, middle)
+        low, high = (middle, high) if total_missed(chosen(middle)) > allowed else (low, middle)
     places = chosen(high)
     for _ in columns:  # raise the one threshold that saves most with the allowed error that is left
-        rest = allowed - missed(places)
+        rest = allowed - total_missed(places)
         further = [
-            int(np.searchsorted(column.missed, column.missed[place] + rest, side="right")) - 1
-            for column, place in zip(columns, places, strict=True)
+            int(np.searchsorted(missed, missed[place] + rest, side="right")) - 1
+            for (_, missed, _), place in zip(columns, places, strict=True)
         ]
-        saved = [column.size[a] - column.size[b] for column, a, b in zip(columns, places, further, strict=True)]
+        saved = [size[a] - size[b] for (_, _, size), a, b in zip(columns, places, further, strict=True)]
         best = int(np.argmax(saved))
         places[best] = max(places[best], further[best])
-    return np.array([column.thresholds[place] for column, place in zip(columns, places, strict=True)])
+    return np.array([thresholds[place] for (thresholds, _, _), place in zip(columns, places, strict=True)])
 
 
 def same_everywhere(scores: NDArray[np.floating[Any]]) -> FloatArray:

@@ -13,10 +13,8 @@ from numpy.typing import NDArray
 
 from pacshift.arrays import BoolArray, IntArray, KeyArray, Label
 from pacshift.rows.arrow.source import Records, Source, without_codes
-from pacshift.rows.base import NO_LABEL, Batch, Labels, Matrix
+from pacshift.rows.base import BAD_SCORES, NO_LABEL, WITHOUT_LABEL, Batch, Faults, Labels, Matrix
 from pacshift.rows.columns import Columns
-from pacshift.rows.faults import BAD_SCORES, Faults
-from pacshift.rows.faults import NO_LABEL as WITHOUT_LABEL
 from pacshift.scores.check import SAMPLE_ROWS, is_finite, unusable_rows
 from pacshift.scores.names import NOT_FOUND, find_name, is_missing, match_labels, places_by_text, text_of
 from pacshift.scores.transforms import softmax
@@ -26,7 +24,7 @@ from pacshift.tally.counter import Counter
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Score columns in the order of ``classes``, or one column of lists; the label column, if there is one.
+    """Score columns in the order of ``classes``, or a single one of lists; the label column, if there is one.
 
     ``order`` says which entry of a list belongs to each class, where it is not the entry of the same number.
     ``is_named`` tells whether the user named the classes, or the names of the columns did. ``group`` is the column
@@ -34,9 +32,8 @@ class Layout:
     """
 
     columns: tuple[str, ...]
-    is_list: bool
     classes: tuple[Label, ...]
-    label: str | None
+    label: str | None = None
     order: tuple[int, ...] | None = None
     is_named: bool = False
     group: str | None = None
@@ -177,7 +174,7 @@ class ArrowBatch(Batch):
     def _raw_scores(self) -> Matrix | list[Matrix]:
         """A matrix from a list column, else the score columns as they lie in memory. What is null becomes NaN."""
         layout, columns, n_classes = self.layout, self.data.columns, len(self.layout.classes)
-        if not layout.is_list:
+        if len(layout.columns) > 1:
             return [_numbers(column) for column in columns[: len(layout.columns)]]
         column = columns[0]
         right = pc.fill_null(pc.equal(pc.list_value_length(column), n_classes), False)

@@ -94,16 +94,16 @@ def find_layout(source: Source, asked: Asked) -> Layout:
     if len(found.columns) == 1:
         named, order = _list_classes(source, found.columns[0], classes, by_position=asked.by_position)
         is_named = classes is not None or source.class_names is not None
-        return Layout(found.columns, True, named, label, order, is_named, group)
+        return Layout(found.columns, named, label, order, is_named, group)
     _require_numbers(schema, found.columns)
     if classes is not None:
         columns = _in_order_of(classes, found, by_position=asked.by_position)
-        return Layout(columns, False, classes, label, None, True, group)
+        return Layout(columns, classes, label, None, True, group)
     pairs = list(zip(found.names, found.columns, strict=True))
     if all(isinstance(name, int) for name in found.names):  # p_10 may stand before p_2: numbers in their own order
         pairs.sort(key=lambda pair: pair[0])
     own = check_classes(name for name, _ in pairs)
-    return Layout(tuple(column for _, column in pairs), False, own, label, None, False, group)
+    return Layout(tuple(column for _, column in pairs), own, label, None, False, group)
 
 
 def _require_names(source: Source, column: str, role: Literal["label", "group"]) -> None:
@@ -199,7 +199,7 @@ def _with_unlabelled_classes(source: Source, columns: list[str], names: Sequence
     if not rest:
         return columns
     both = (*columns, *rest)
-    sample = sample_scores(source, Layout(both, False, both, None))
+    sample = sample_scores(source, Layout(both, both))
     own = np.arange(len(both)) < len(columns)
     if not len(sample) or adds_up(sample, own):
         return columns

@@ -5,10 +5,8 @@ are asked for a batch and give that batch, so memory stays what a batch needs.
 """
 
 import codecs
-import re
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,7 +21,7 @@ import pyarrow.parquet
 from pacshift.errors import InputError
 from pacshift.files.reading import read_arrays, require_regular
 from pacshift.parallel import cores, map_ordered
-from pacshift.rows.arrow.source import Source, readable_file, require_fields
+from pacshift.rows.arrow.source import Source, readable, readable_file, require_fields
 from pacshift.rows.columns import Columns
 
 MAX_GROUP_BYTES = 1 << 25
@@ -163,21 +161,21 @@ class Csv(FileSource):
             )
         with pyarrow.csv.open_csv(file) as reader:
             schema = reader.schema
-        try:
-            names = list(schema.names)
-        except UnicodeDecodeError:
-            raise _not_utf8(file, "the names of its columns are") from None
+        names = list(schema.names)
         whole = [field.name for field in schema if field.type == pa.int64() and names.count(field.name) == 1]
-        for name in _padded(file, whole):
-            schema = schema.set(schema.get_field_index(name), pa.field(name, pa.string()))
+        if whole:
+            with _open_csv(file, dict.fromkeys(whole, pa.string())) as reader:
+                first = reader.read_next_batch()
+            for name in whole:  # 007 would lose its zeros if it were read as a number
+                if pc.any(pc.match_substring_regex(first.column(name), r"^[+-]?0[0-9]|^\+")).as_py():
+                    schema = schema.set(names.index(name), pa.field(name, pa.string()))
         return schema
 
     def _fields(self, scores: Sequence[str], labels: Sequence[str], others: Sequence[str]) -> list[Any]:
         """CSV has no types: what looks like a number in one file may be a text in the next."""
         # A column of 0 and 1 looks like integers until 0.5 comes.
-        fields = [pa.field(name, pa.float64()) for name in scores] + [
-            pa.field(name, pa.string()) for name in labels
-        ]
+        kinds_asked = dict.fromkeys(scores, pa.float64()) | dict.fromkeys(labels, pa.string())
+        fields = [pa.field(name, kind) for name, kind in kinds_asked.items()]
         schemas = [self._schema(str(file)) for file in self.files] if others else []
         for name in others:
             kinds = {schema.field(name).type for schema in schemas if name in schema.names} - {pa.null()}
@@ -188,8 +186,8 @@ class Csv(FileSource):
     def batches_of(self, file: str, fields: Sequence[Any], rows: int) -> Iterator[Any]:
         for field in fields:
             if pa.types.is_binary(field.type):  # so Arrow calls what is not UTF-8
-                raise _not_utf8(file, f"column {field.name!r} is")
-        with self._utf8_expected(file), _open_csv(file, {field.name: field.type for field in fields}) as reader:
+                raise UnicodeError(f"column {field.name!r} is not in UTF-8")
+        with _open_csv(file, {field.name: field.type for field in fields}) as reader:
             for batch in reader:
                 for place, field in enumerate(batch.schema):
                     if pa.types.is_string(field.type):
@@ -199,37 +197,10 @@ class Csv(FileSource):
                         batch = batch.set_column(place, field.name, kept)
                 yield batch
 
-    @contextmanager
-    def _utf8_expected(self, file: str) -> Iterator[None]:
-        """Arrow names a column by its number where text is not UTF-8; say it in words."""
-        try:
-            yield
-        except pa.ArrowInvalid as error:
-            if "UTF8" not in str(error):
-                raise
-            found = re.search(r"column #(\d+)", str(error))
-            what = "some text is" if found is None else f"column {self._schema(file).names[int(found[1])]!r} is"
-            raise _not_utf8(file, what) from None
-
 
 def _open_csv(file: str, types: dict[str, Any]) -> Any:
     options = pyarrow.csv.ConvertOptions(column_types=types, include_columns=list(types))
     return pyarrow.csv.open_csv(file, convert_options=options)
-
-
-def _not_utf8(file: str, what: str) -> InputError:
-    return InputError(f"cannot read {file}: {what} not in UTF-8. Save the file in UTF-8.")
-
-
-def _padded(file: str, columns: Sequence[str]) -> list[str]:
-    """Columns that begin with numbers such as 007, which would lose their zeros if they were read as numbers."""
-    if not columns:
-        return []
-    with _open_csv(file, dict.fromkeys(columns, pa.string())) as reader:
-        for batch in reader:
-            padded = [pc.match_substring_regex(column, r"^[+-]?0[0-9]|^\+") for column in batch.columns]
-            return [name for name, found in zip(columns, padded, strict=True) if pc.any(found).as_py()]
-    return []
 
 
 class Npz(Source):
@@ -259,15 +230,8 @@ class Npz(Source):
                 yield str(file), pa.record_batch(part)
 
     def _arrays(self, file: Path) -> dict[str, Any]:
-        try:
+        with readable(file, "It must be an .npz of plain arrays: np.savez(file, probs=..., labels=...)."):
             return read_arrays(file)
-        except InputError:
-            raise
-        except ValueError as error:
-            raise InputError(
-                f"cannot read {file}: {error}. It must be an .npz of plain arrays: "
-                "np.savez(file, probs=..., labels=...)."
-            ) from None
 
     def _columns(self, file: Path) -> tuple[dict[str, Any], list[Any] | None]:
         """Every array with one entry or one list of numbers per row; and the names of the classes."""

@@ -22,6 +22,7 @@ from pacshift.scores.frames import is_lazy, stream_pieces
 from pacshift.scores.names import shorten
 
 BATCH_VALUES = 1 << 20  # scores in one batch: 8 MB, whatever the number of classes
+FRAME = "the frame"  # instead of the name of a file
 MAX_LABEL_VALUES = 100_000  # so many classes may be named by the labels alone
 
 
@@ -55,9 +56,11 @@ def readable(what: object, remedy: str) -> Iterator[None]:
 
 
 def readable_file(file: str | Path) -> Any:
-    """The same for a file, whose ending says what it should be."""
+    """The same for a file, whose ending says what it should be; what has none is a frame."""
     kind = Path(file).suffix.lower().removeprefix(".")
-    return readable(file, f"Is it a whole {kind} file? Write it again, or rename it to what it is.")
+    what = "csv file in UTF-8" if kind == "csv" else f"{kind} file"
+    whole = f"Is it a whole {what}? Write it again, or rename it to what it is."
+    return readable(file, whole if kind else "Give every column one type.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,7 +168,7 @@ class FrameSource(Source):
     """A frame of pandas or polars, lazy or not, or whatever else gives an Arrow stream: relations of DuckDB."""
 
     def __init__(self, frame: Any) -> None:
-        with _readable_frame():
+        with readable_file(FRAME):
             # A stream that can be read once only is kept as a table: columns are looked for before rows are read.
             self._frame = frame = pa.table(frame) if hasattr(frame, "read_next_batch") else frame
             if hasattr(frame, "iloc"):  # the index of pandas is not a column
@@ -179,9 +182,9 @@ class FrameSource(Source):
                 self.n_rows = getattr(frame, "num_rows", getattr(frame, "height", None))
 
     def _read(self, fields: list[Any], rows: int) -> Iterator[tuple[str, Any]]:
-        with _readable_frame():
+        with readable_file(FRAME):
             for batch in self._batches(fields, rows):
-                yield "the frame", batch
+                yield FRAME, batch
 
     def _batches(self, fields: list[Any], rows: int) -> Iterator[Any]:
         frame, names = self._frame, [field.name for field in fields]
@@ -200,7 +203,3 @@ class FrameSource(Source):
             with pa.RecordBatchReader.from_stream(frame) as reader:
                 for batch in reader:
                     yield batch.select(names)
-
-
-def _readable_frame() -> Any:
-    return readable("the frame", "Give every column one type.")
