@@ -9,25 +9,6 @@ from commands import Data, bad, good
 from pacshift import METHODS, Certificate
 
 
-def test_outputs_are_not_overwritten_without_force(data: Data, tmp_path: Path) -> None:
-    out = tmp_path / "precious.json"
-    out.write_text("precious")
-    html, sets = tmp_path / "r.html", tmp_path / "s.parquet"
-    html.write_text("precious")
-    sets.write_text("precious")
-    calls: list[tuple[object, ...]] = [
-        ("calibrate", data.source, data.target, "-m", "PS-W", "-o", out),
-        ("predict", data.certificate, data.target, "-o", sets),
-        ("report", data.certificate, "-o", html),
-    ]
-    for call in calls:
-        assert "exists already. Choose another name, or overwrite it with --force." in bad(*call)
-        good(*call, "--force")
-        assert Path(str(call[-1])).read_bytes() != b"precious"
-    assert "must name a file in a folder that exists" in bad(*calls[0][:-1], tmp_path / "no" / "c.json")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["precious.json", "r.html", "s.parquet"]
-
-
 @pytest.mark.slow
 def test_demo_shows_who_keeps_the_word(tmp_path: Path) -> None:
     shown = " ".join(good("demo", "-o", tmp_path / "d").stdout.split())

@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -56,23 +55,6 @@ def test_nothing_certified_is_written_and_exits_3(data: Data, tmp_path: Path) ->
     assert json.loads(result.stdout)["trivial"] is True
     assert result.stderr.startswith("note: ")
     assert "all labels" in result.stderr
-
-
-def test_refuted_label_shift_exits_3_and_writes_nothing(tmp_path: Path) -> None:
-    """Half of the owls look like crows; no mix of the two can look like owls nine times in ten."""
-    rng = np.random.default_rng(0)
-    labels = rng.integers(0, 2, 2000)
-    seen = {"source": (labels == 1) & (rng.random(2000) < 0.5), "target": rng.random(2000) < 0.9}
-    for name, owl in seen.items():
-        p = np.where(owl, 0.9, 0.1) + rng.uniform(-0.05, 0.05, 2000)
-        made: dict[str, Any] = {"p_crow": 1 - p, "p_owl": p, "label": np.array(NAMES)[labels]}
-        pa.parquet.write_table(pa.table(made), tmp_path / f"{name}.parquet")
-    call = (tmp_path / "source.parquet", tmp_path / "target.parquet")
-    assert "label shift is refuted" in bad("calibrate", *call, "-m", "PS-W", "-o", tmp_path / "c.json", code=3)
-    assert not (tmp_path / "c.json").exists()
-    result = good("compare", *call)
-    assert "refused" in result.stdout
-    assert "note: PS-W: refused: label shift is refuted" in result.stderr
 
 
 def test_rows_are_left_out_only_if_asked_and_never_in_silence(data: Data, tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """How commands are read: names in any spelling, aliases, help without noise."""
 
-import json
 import subprocess
 import sys
 from pathlib import Path
@@ -47,17 +46,6 @@ def test_by_position_from_source_to_check(data: Data, tmp_path: Path) -> None:
     assert pq.read_table(tmp_path / "sets.parquet")["set"].to_pylist() == expected
 
 
-def test_methods_in_any_spelling(data: Data, tmp_path: Path) -> None:
-    for spelled, name in (("ps-lw", "PS-LW"), ("PSLW", "PS-LW"), ("ps", "PS")):
-        shown = good(
-            "calibrate", data.source, data.target, "-m", spelled, "-o", tmp_path / "c.json", "--json", "-f"
-        )
-        assert json.loads(shown.stdout)["method"] == name
-    assert "Did you mean PS-LW?" in bad(
-        "calibrate", data.source, data.target, "-m", "PS-LWW", "-o", tmp_path / "d.json"
-    )
-
-
 @pytest.mark.parametrize("command", ["report", "predict", "check"])
 def test_a_certificate_that_is_not_there_is_named_first(command: str, data: Data, tmp_path: Path) -> None:
     out = tmp_path / "out.parquet"
@@ -91,9 +79,3 @@ def test_help_needs_no_numpy(name: str) -> None:
     words = [sys.executable, "-c", code, *name.split(), "--help"]
     done = subprocess.run(words, capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "False"
-
-
-def test_flags_are_not_called_bool() -> None:
-    for command in all_commands():
-        assert "bool" not in good(command, "--help").stdout.lower(), command
-    assert "bool" not in good("--help").stdout.lower()

@@ -18,12 +18,6 @@ def good(line: str) -> str:
     return done.stdout
 
 
-def simulate(rng: np.random.Generator, mix: list[float], size: int = 1500) -> tuple[np.ndarray, np.ndarray]:
-    labels = rng.choice(3, size, p=mix)
-    exps = np.exp(rng.normal(0, 1, (size, 3)) + 3 * np.eye(3)[labels])
-    return exps / exps.sum(axis=1, keepdims=True), labels
-
-
 def write_csv(path: Path, columns: tuple[str, ...], scores: np.ndarray, labels: np.ndarray | None) -> None:
     lines = [",".join([*columns, *([] if labels is None else ["label"]), "id"])]
     for number, row in enumerate(scores):
@@ -36,11 +30,8 @@ def write_csv(path: Path, columns: tuple[str, ...], scores: np.ndarray, labels: 
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
-    source, target, later = (
-        simulate(rng, [0.6, 0.3, 0.1]),
-        simulate(rng, [0.2, 0.3, 0.5]),
-        simulate(rng, [0.2, 0.3, 0.5]),
-    )
+    mixes = [0.6, 0.3, 0.1], [0.2, 0.3, 0.5], [0.2, 0.3, 0.5]
+    source, target, later = (commands.simulate(rng, mix, 1500) for mix in mixes)
     write_csv(tmp_path / "source.csv", NAMES, *source)
     write_csv(tmp_path / "target.csv", NAMES, target[0], None)
     write_csv(tmp_path / "later.csv", NAMES[::-1], later[0][:, ::-1], later[1])  # columns in another order

@@ -135,21 +135,6 @@ def test_files_rows_and_tallies_as_periods(folder: Path) -> None:
     assert tallies["periods"][0]["empty"] is None
 
 
-def test_a_limit_per_class_is_watched_too(folder: Path) -> None:
-    """An old certificate without a limit misses the rare class far more often than 30 %."""
-    words = ("-e", "0.06", "--label", "diagnosis")
-    good("calibrate", "source.parquet", "-m", "PS", *words, "-o", "old.json")
-    found = monitored("--certificate", "old.json", "--epsilon", "0.12", "--class-epsilon", "0.3", code=4)
-    assert [period["verdict"] for period in found["periods"]] == ["broken", "broken"]
-    assert "of class 'covid', more than the 30 % allowed" in found["periods"][0]["finding"]
-    good(
-        "calibrate", "source.parquet", "visits/03.parquet", *words, "--class-epsilon", "0.4", "-o", "limited.json"
-    )
-    again = run("monitor", "source.parquet", "visits/04.parquet", "--label", "diagnosis", "--certificate",
-                "limited.json", "--epsilon", "0.12", "--json", "-f")  # fmt: skip
-    assert [period["verdict"] for period in json.loads(again.stdout)["periods"]] == ["kept"]
-
-
 def test_an_expired_certificate_and_another_model_are_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1600000000")  # 2020
     good("calibrate", "source.parquet", "visits/03.parquet", "--label", "diagnosis", "-o", "old.json",

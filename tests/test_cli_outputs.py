@@ -81,6 +81,9 @@ def test_no_command_replaces_a_file_without_being_asked(data: Data, tmp_path: Pa
         asking = [word for word in words if word != "--force"]
         if "--table" not in call:  # it names the page by itself
             assert "exists already" in bad(*asking), call
+    report = "report", data.certificate, "-o"
+    assert "Choose another name, or overwrite it with --force." in bad(*report, old)
+    assert "must name a file in a folder that exists" in bad(*report, tmp_path / "no" / "r.html")
     assert old.read_bytes() == b"precious"
 
 

@@ -51,11 +51,6 @@ def go_on(*words: object, n_labels: int = 400) -> Certificate:
     return Certificate.load("c.json")
 
 
-def test_from_a_refusal_to_a_certificate() -> None:
-    made = go_on(*FIRST)
-    assert (made.method, made.n_target_labels) == ("PS-T", 400)
-
-
 def test_tables_give_the_certificate_that_arrays_give() -> None:
     said = bad(*FIRST, code=3)
     good(*label_command(said))
@@ -130,12 +125,6 @@ def test_tallies_name_the_tables_in_general() -> None:
     people(400)
     said = bad("calibrate", "s.tally", "t.tally", "-m", "PS-T", "--labelled", "to_label.csv")
     assert "--labelled is about rows of the TARGET table, but tallies hold no rows" in said
-
-
-def test_machines_get_a_refusal_as_every_error() -> None:
-    """One line on stderr and the exit code, and nothing on stdout that could be taken for a result."""
-    assert "label shift is refuted" in bad(*FIRST, "--json", "--refusal-page", "r.html", code=3)
-    assert Path("r.html").exists()
 
 
 def test_an_unfinished_sheet_says_what_is_missing() -> None:

@@ -19,6 +19,10 @@ pytestmark = [
 ]
 
 
+def run(*words: str, cwd: Path) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run([PACSHIFT, *words], cwd=cwd, capture_output=True, text=True, timeout=300, check=False)
+
+
 def test_spark_gives_the_same_certificate(tmp_path: Path) -> None:
     pytest.importorskip("pyspark")
     rng = np.random.default_rng(0)
@@ -29,46 +33,15 @@ def test_spark_gives_the_same_certificate(tmp_path: Path) -> None:
         columns = {f"p_{one}": probs[:, place] for place, one in enumerate("abc")}
         table = pa.table({**columns, "label": np.array(list("abc"))[labels]})
         pa.parquet.write_table(table, tmp_path / f"{name}.parquet")
-    made = {}
+    made, both = {}, ("calibrate", "source.parquet", "target.parquet")
     for engine in ("arrow", "spark"):
-        words = [
-            "calibrate",
-            "source.parquet",
-            "target.parquet",
-            "--engine",
-            engine,
-            "-o",
-            f"{engine}.json",
-            "--json",
-        ]
-        result = subprocess.run(
-            [PACSHIFT, *words], cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False
-        )
+        result = run(*both, "--engine", engine, "-o", f"{engine}.json", "--json", cwd=tmp_path)
         assert result.returncode == 0, result.stderr
         made[engine] = json.loads(result.stdout)
     # Spark does not scan the target twice, so it knows no sizes of sets; provenance holds the command.
-    only_here = {
-        "certificate",
-        "target_set_sizes",
-        "one_label_error_at_most",
-        "in_words",
-        "provenance",
-        "checksum",
-    }
-    assert {key: value for key, value in made["spark"].items() if key not in only_here} == {
-        key: value for key, value in made["arrow"].items() if key not in only_here
-    }
-    exact = [
-        PACSHIFT,
-        "calibrate",
-        "source.parquet",
-        "target.parquet",
-        "--engine",
-        "spark",
-        "--exact",
-        "-o",
-        "x.json",
-    ]
-    refused = subprocess.run(exact, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    apart = {"certificate", "target_set_sizes", "one_label_error_at_most", "in_words", "provenance", "checksum"}
+    spark, arrow = ({key: one[key] for key in one.keys() - apart} for one in (made["spark"], made["arrow"]))
+    assert spark == arrow
+    refused = run(*both, "--engine", "local[1]", "--exact", "-o", "x.json", cwd=tmp_path)
     assert refused.returncode == 2
     assert "--exact does not work with --engine spark" in refused.stderr

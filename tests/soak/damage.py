@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -62,50 +63,35 @@ def make_lists(seed: int = 0, rows: int = ROWS) -> Any:
     return pa.table({"scores": pa.array(scores.tolist()), "label": np.array(NAMES)[labels]})
 
 
-def _parquet(table: Any, **options: Any) -> bytes:
+def _written(write: Callable[..., object], *table: Any, **options: Any) -> bytes:
     buffer = io.BytesIO()
-    pa.parquet.write_table(table, buffer, **options)
-    return buffer.getvalue()
-
-
-def _feather(table: Any, compression: str) -> bytes:
-    buffer = io.BytesIO()
-    pa.feather.write_feather(table, buffer, compression=compression, chunksize=128)
-    return buffer.getvalue()
-
-
-def _csv(table: Any) -> bytes:
-    buffer = io.BytesIO()
-    pa.csv.write_csv(table, buffer)
-    return buffer.getvalue()
-
-
-def _npz(save: Callable[..., None]) -> bytes:
-    scores, labels = make_scores()
-    buffer = io.BytesIO()
-    save(buffer, probs=scores, labels=labels, class_names=np.array(NAMES))
+    write(*table, buffer, **options)
     return buffer.getvalue()
 
 
 def tables() -> dict[str, dict[str, bytes]]:
     """By suffix and flavour."""
     plain, lists = make_table(), make_lists()
+    scores, labels = make_scores()
+    arrays = {"probs": scores, "labels": labels, "class_names": np.array(NAMES)}
+    parquet = partial(_written, pa.parquet.write_table)
+    feather = partial(_written, pa.feather.write_feather, chunksize=128)
     return {
         "parquet": {
-            "snappy": _parquet(plain),
-            "plain": _parquet(plain, compression="none", use_dictionary=False),
-            "zstd-groups": _parquet(plain, compression="zstd", row_group_size=64),
-            "lists": _parquet(lists),
+            "snappy": parquet(plain),
+            "plain": parquet(plain, compression="none", use_dictionary=False),
+            "zstd-groups": parquet(plain, compression="zstd", row_group_size=64),
+            "lists": parquet(lists),
         },
         "feather": {
-            "plain": _feather(plain, "uncompressed"),
-            "lz4": _feather(plain, "lz4"),
-            "zstd": _feather(plain, "zstd"),
-            "lists": _feather(lists, "uncompressed"),
-            "lists-lz4": _feather(lists, "lz4"),
+            "plain": feather(plain, compression="uncompressed"),
+            "lz4": feather(plain, compression="lz4"),
+            "zstd": feather(plain, compression="zstd"),
+            "lists": feather(lists, compression="uncompressed"),
+            "lists-lz4": feather(lists, compression="lz4"),
         },
-        "csv": {"plain": _csv(plain)},
-        "npz": {"stored": _npz(np.savez), "packed": _npz(np.savez_compressed)},
+        "csv": {"plain": _written(pa.csv.write_csv, plain)},
+        "npz": {"stored": _written(np.savez, **arrays), "packed": _written(np.savez_compressed, **arrays)},
     }
 
 

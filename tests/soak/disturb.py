@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -236,16 +237,8 @@ def _run_full(
     """Run the command where there is little room; whether it was refused."""
     before = writing.files(folder)
     words = [sys.executable, "-c", writing.program, *writing.words]
-    done = subprocess.run(
-        words,
-        cwd=folder,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-        preexec_fn=limit,
-    )
+    options: dict[str, Any] = {"capture_output": True, "text": True, "timeout": 300, "check": False}
+    done = subprocess.run(words, cwd=folder, env=environment(), preexec_fn=limit, **options)
     said = done.stderr.strip()
     if done.returncode not in (0, 2, 3) or "Traceback" in said:
         findings.append(f"{writing.name}: exit {done.returncode}: {said[-300:]}")

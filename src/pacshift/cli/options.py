@@ -237,7 +237,7 @@ def check_output(path: Path, force: bool, inputs: Iterable[Path | None] = ()) ->
     named = [read for read in inputs if read is not None]
     given = [file for one in named for file in ([one] if one.exists() else map(Path, glob(str(one))))]
     inside = [file for folder in given if folder.is_dir() for file in folder.rglob("*") if file.is_file()]
-    writing.check_output(path, overwrite=force, inputs=[*given, *inside])
+    writing.check_output(path, overwrite=force, inputs=[*inside, *given])
 
 
 def finite_or_none(value: Any) -> float | None:

@@ -57,20 +57,36 @@ def plan(
     """
     import pacshift
     from pacshift.methods import resolve_method
+    from pacshift.rows.arrow.table import read_rows
 
     if out is not None:
         options.check_output(out, force, [pilot])
         if out.suffix.lower() not in PICTURES:
             raise InputError(f"{out}: unknown kind of picture. Its name must end in {', '.join(PICTURES)}.")
-    chosen = resolve_method(method)
-    data = _read_pilot(pilot, label=label, scores=scores)
-    mixes = [read_mix(text, data["classes"]) for text in target_mix or ()]
-    asked: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "target_mix": mixes or None}
+    asked: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "method": resolve_method(method)}
     asked |= {"n_source": n_source, "n_target": n_target, "size": size}
+    if pilot.suffix == ".tally":
+        tally = pacshift.Tally.load(pilot)
+        asked |= {"pilot": tally, "classes": tally.classes}
+    else:
+        table = read_rows(pilot, label=label, scores=scores, keep=False)
+        matrix, labels = table.arrays()
+        rows = slice(None, None, -(-len(matrix) // MAX_PILOT_ROWS))  # every so many, so that sorted tables work
+        asked |= {"pilot": matrix[rows], "labels": labels[rows], "classes": table.classes}
+    asked["target_mix"] = [read_mix(text, asked["classes"]) for text in target_mix or ()] or None
     with progress("simulating", silent=as_json) as report:
-        made = pacshift.plan(**data, **asked, method=chosen, progress=report)
+        made = pacshift.plan(**asked, progress=report)
     if out is not None:
-        _draw(made, out, force)
+        from matplotlib.figure import Figure
+
+        from pacshift.files.writing import atomic_write
+        from pacshift.plots import plan_curve
+        from pacshift.plots.axes import WIDTH
+
+        figure = Figure(figsize=(WIDTH, 3.2), layout="constrained")
+        plan_curve(made, ax=figure.subplots())
+        with atomic_write(out, overwrite=force) as draft:
+            figure.savefig(draft, format=out.suffix[1:].lower(), dpi=200)
     if as_json:
         print_json(_document(made, out))
     else:
@@ -98,33 +114,6 @@ def read_mix(text: str, classes: "tuple[Label, ...]") -> dict[str, float]:
             raise InputError(f"the mix {text!r} names class {name!r} twice. Name every class once.")
         found[name] = number
     return found
-
-
-def _read_pilot(path: Path, **reading: Any) -> dict[str, Any]:
-    from pacshift import Tally
-
-    if path.suffix == ".tally":
-        tally = Tally.load(path)
-        return {"pilot": tally, "classes": tally.classes}
-    from pacshift.rows.arrow.table import read_rows
-
-    table = read_rows(path, **reading, keep=False)
-    scores, labels = table.arrays()
-    rows = slice(None, None, -(-len(scores) // MAX_PILOT_ROWS))  # every so many, so that sorted tables work
-    return {"pilot": scores[rows], "labels": labels[rows], "classes": table.classes}
-
-
-def _draw(made: "Plan", out: Path, force: bool) -> None:
-    from matplotlib.figure import Figure
-
-    from pacshift.files.writing import atomic_write
-    from pacshift.plots import plan_curve
-    from pacshift.plots.axes import WIDTH
-
-    figure = Figure(figsize=(WIDTH, 3.2), layout="constrained")
-    plan_curve(made, ax=figure.subplots())
-    with atomic_write(out, overwrite=force) as draft:
-        figure.savefig(draft, format=out.suffix[1:].lower(), dpi=200)
 
 
 def _document(made: "Plan", out: Path | None) -> dict[str, Any]:

@@ -46,9 +46,9 @@ class BoxedWeights(Method):
             weights = weight_box(tally, delta=delta, intervals=self.intervals, contamination=task.contamination)
         except NoBox as failure:
             return Solution(one_threshold(tally, -np.inf), reasons=(lacking(failure, tally, delta=delta),))
-        return self.within(weights, tally, task, delta)
+        return self._within(weights, tally, task, delta)
 
-    def within(self, weights: Interval, tally: Tally, task: Task, delta: float) -> Solution:
+    def _within(self, weights: Interval, tally: Tally, task: Task, delta: float) -> Solution:
         """The largest threshold that is safe for all weights of the box, at ``delta``."""
         raise NotImplementedError
 
@@ -107,7 +107,7 @@ class PSW(BoxedWeights):
             )
         return f"No importance weight q(y)/p(y) exceeds the envelope {self.envelope:g}, fixed beforehand."
 
-    def within(self, weights: Interval, tally: Tally, task: Task, delta: float) -> Solution:
+    def _within(self, weights: Interval, tally: Tally, task: Task, delta: float) -> Solution:
         """Rejection sampling for the worst weights in the box."""
         if self.envelope is not None:
             weights = Interval(np.minimum(weights.lower, self.envelope), np.minimum(weights.upper, self.envelope))
@@ -147,7 +147,7 @@ class PSC(BoxedWeights):
     name = "PS-C"
     idea = "bounds the importance weights, then divides epsilon by the largest"
 
-    def within(self, weights: Interval, tally: Tally, task: Task, delta: float) -> Solution:
+    def _within(self, weights: Interval, tally: Tally, task: Task, delta: float) -> Solution:
         """PS at ε divided by the largest weight."""
         epsilon = task.epsilon / float(weights.upper.max())
         threshold = pac_threshold(tally, tally.counts, epsilon=epsilon, delta=delta)

@@ -169,8 +169,7 @@ def monitor(
     asked = promise.as_in(given).arguments() | {"model_id": model_id}
     check_request(**asked)  # before the source is counted
     chosen, silent = require_own_promise(resolve_method(method)), as_json or quiet
-    counted, read = read_source(source, label, columns, chosen, given, silent=silent)
-    found = read.keywords["columns"]
+    counted, found, read = read_source(source, label, columns, chosen, given, silent=silent)
     kept: dict[str, Any] = {"state": watching.state, "forever": watching.forever, "columns": found}
     watch = Monitor(counted, method=chosen, **asked, **kept)
     with watch.exclusive():
@@ -179,9 +178,11 @@ def monitor(
                 go_back(watch)
             choose_certificate(watch, given, watching.adopt, model_id)
             if watching.labelled is None:
-                follow(watch, targets, read, watching, chosen, silent=silent)
+                soft, group = chosen.needs_soft, columns.group
+                follow(watch, targets, read, watching, group=group, soft=soft, silent=silent)
             else:
-                label_period(watch, (source, label, counted), targets, read, watching.labelled, silent=silent)
+                first = source, label, counted, found
+                label_period(watch, first, targets, read, watching.labelled, silent=silent)
         told = findings(watch, fail_on or ())
         words = words_for(ctx, source, changed(columns, softmax=counted.softmax), found, watching.key)
         write_history_page(watch, out, overwrite=force, gaps=told.gaps, words=words)

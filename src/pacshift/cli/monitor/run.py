@@ -1,6 +1,6 @@
 """What ``pacshift monitor`` reads, files and labels, and which certificate and source it is told to use."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -25,6 +25,7 @@ from pacshift.rows import fold
 from pacshift.rows.arrow.files import list_files
 from pacshift.rows.arrow.table import MAX_KEPT_BYTES, read_rows
 from pacshift.rows.base import Rows
+from pacshift.rows.columns import Columns
 from pacshift.rows.sets import mean_and_empty
 from pacshift.scores.names import shorten
 from pacshift.scores.transforms import resolve_transform
@@ -40,8 +41,8 @@ def read_source(
     certificate: Certificate | None,
     *,
     silent: bool,
-) -> "tuple[Tally, partial[Rows]]":
-    """The counts of the source, and what reads a table as it was read.
+) -> "tuple[Tally, Columns | None, Callable[..., Rows]]":
+    """The counts of the source, its columns if it is a table, and what reads other tables as it was read.
 
     Its scores are taken as the certificate in use takes them, if there is one.
     """
@@ -58,16 +59,17 @@ def read_source(
         columns = rows.columns
     reading |= {"label": None, "classes": counted.classes, "softmax": counted.softmax, "columns": columns}
     reading["scores"] = asked.scores if columns is None else None
-    return counted, partial(read_rows, **reading)
+    return counted, columns, partial(read_rows, **reading)
 
 
 def follow(
     watch: Monitor,
     targets: Sequence[Path],
-    read: "partial[Rows]",
+    read: Callable[..., Rows],
     watching: Watching,
-    method: Method,
     *,
+    group: str | None,
+    soft: bool,
     silent: bool,
 ) -> None:
     """Let the monitor count the files that are new, and report on every period that got rows."""
@@ -90,24 +92,24 @@ def follow(
         keep = known.in_use is None and 8 * len(classes) * known.rows_before < MAX_KEPT_BYTES
         bar = partial(progress, f"counting {file.name}", silent=silent)
         rows = read(file, keep=keep, within=cut.keys, watch=lambda _rows, _doing: bar())
-        soft, key = method.needs_soft, watching.key
-        return count_periods(rows, cut, soft=soft, in_use=known.in_use, key=key, known_keys=known.keys)
+        key, keys = watching.key, known.keys
+        return count_periods(rows, cut, soft=soft, in_use=known.in_use, key=key, known_keys=keys)
 
     files = [
         file.resolve() for path in targets for file in ([path] if path.suffix == ".tally" else list_files(path))
     ]
     # What must be the same in every run, or rows would be cut or chosen otherwise and count again.
     reading = {"timestamp": watching.timestamp, "period": None if unit is None else str(unit)}
-    reading |= {"key": watching.key, "group": read.keywords["group"]}
+    reading |= {"key": watching.key, "group": group}
     bar = partial(progress, silent=silent)
     watch.follow(files, count, replace=watching.replace, reading=reading, tell=note, bar=bar)
 
 
 def label_period(
     watch: Monitor,
-    first: tuple[Path, str, Tally],
+    first: tuple[Path, str, Tally, Columns | None],
     targets: Sequence[Path],
-    read: "partial[Rows]",
+    read: Callable[..., Rows],
     file: Path,
     *,
     silent: bool,
@@ -117,7 +119,7 @@ def label_period(
     The thresholds are planned with the first source, at every look: what is planned must not have seen the rows of
     the test, which an earlier look has put into the source in use (Lemma 1 of docs/methods/ps-t.md).
     """
-    sheet, (path, label, counted), watched = LabelSheet.load(file), first, Watch(silent)
+    sheet, (path, label, counted, columns), watched = LabelSheet.load(file), first, Watch(silent)
     if any(path.suffix == ".tally" for path in targets):
         raise InputError("--labelled is about rows of a TARGET table, but a tally has none. Give the table.")
     target = read(list(targets), name="period", watch=watched)
@@ -137,7 +139,7 @@ def label_period(
     asked = replace(watch.request, contamination=0.0, known_mix=None, known=None)
     certificate = certify(Data(counted + rows, labelled, transform), PST(), asked)
     (sizes,) = fold.sizes(target, [cut_of(certificate)])
-    certificate = replace(certificate, columns=read.keywords["columns"], set_sizes=sizes)
+    certificate = replace(certificate, columns=columns, set_sizes=sizes)
     watch.new_source(period, labelled.counted, certificate, sheet=sheet)
     size, _ = mean_and_empty(sizes)
     note(f"{labelled.n_rows:,} labelled rows of {period} certify sets of {mean_size(size)} labels on average.")
