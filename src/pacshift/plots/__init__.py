@@ -3,6 +3,7 @@
 Every colour has one meaning, see ``pacshift.plots.axes``.
 """
 
+from pacshift.plots import axes as _axes  # noqa: F401  # says which extra is missing
 from pacshift.plots.pictures import (
     assumption_groups,
     bound_curve,

@@ -5,7 +5,9 @@ is a few folds. A verb never asks what kind of rows it has: it asks ``again`` an
 """
 
 import logging
+import re
 from abc import ABC, abstractmethod
+from collections import Counter as Reasons
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
@@ -21,13 +23,13 @@ from pacshift.errors import InputError
 from pacshift.parallel import map_ordered
 from pacshift.progress import Progress
 from pacshift.rows.columns import Columns
-from pacshift.rows.faults import Faults
 from pacshift.scores.check import ScoreMatrix
+from pacshift.scores.names import shorten
 from pacshift.scores.transforms import Transform, TransformFunction, resolve_transform, to_probabilities
 from pacshift.tally import Tally
 from pacshift.tally.counter import Counter, CountOptions
 from pacshift.tally.groups import Grouped
-from pacshift.tally.once import Input, Role
+from pacshift.tally.once import Input, Role, why_in_words
 
 logger = logging.getLogger(__name__)
 
@@ -60,6 +62,57 @@ Doing: TypeAlias = Literal[
 
 Watch: TypeAlias = "Callable[[Rows, Doing], AbstractContextManager[Progress | None]]"
 """Around every long step: an adapter shows a bar, and says what was left out."""
+
+
+BAD_SCORES = "scores that are null, NaN or infinite, or a list of another length"
+WITHOUT_LABEL = "no label"
+NO_GROUP = "no group id"
+
+
+@dataclass(slots=True)
+class Faults:
+    """Rows that cannot be used: how many, why, and where the first is. Adds up over batches in order."""
+
+    n_rows: int = 0
+    reasons: Reasons[str] = field(default_factory=Reasons)
+    first: str = ""
+    n_unknown: int = 0
+    first_unknown: str = ""
+
+    def add(self, other: "Faults") -> None:
+        """Count another batch's faults; it must come later in the table."""
+        self.n_rows += other.n_rows
+        self.reasons += other.reasons
+        self.first = self.first or other.first
+        self.n_unknown += other.n_unknown
+        self.first_unknown = self.first_unknown or other.first_unknown
+
+    def raise_if_any(self, classes: tuple[Label, ...], *, drop_invalid: bool, n_usable: int = 1) -> None:
+        """Unknown labels are never dropped: to leave a class out changes what is estimated."""
+        if self.n_unknown:
+            is_number = re.match(r"'[-+]?[.0-9]", self.first_unknown)
+            hint = " Names are compared as text: '01' and '1.0' are not 1." if is_number else ""
+            raise InputError(
+                f"{self.n_unknown} label(s) have no score column, the first is {self.first_unknown}. The classes "
+                f"are {shorten(classes)}.{hint} Pass classes= with the label names, or fix the labels."
+            )
+        if self.n_rows and not n_usable:
+            raise InputError(f"the table has no usable row: {self.in_words}. At least one example is needed.")
+        if self.n_rows and not drop_invalid:
+            raise InputError(f"{self.in_words}. Fix them, or leave them out with drop_invalid=True.")
+
+    @property
+    def in_words(self) -> str:
+        """How many rows, why, and where the first is."""
+        return (
+            f"{self.n_rows} row(s) cannot be used{why_in_words(list(self.reasons.items()))}, the first is "
+            f"{self.first}"
+        )
+
+    @property
+    def why(self) -> tuple[tuple[str, int], ...]:
+        """Reasons, each with its number of rows."""
+        return tuple(sorted(self.reasons.items()))
 
 
 class Batch(ABC):
@@ -154,14 +207,12 @@ class Pass:
         return total
 
 
-def unwatched(_rows: "Rows", _doing: Doing) -> "AbstractContextManager[Progress | None]":
-    """Nobody looks."""
-    return nullcontext()
-
-
 def told(progress: Progress | None) -> Watch:
     """A watch that tells a callable how far each pass is."""
-    return unwatched if progress is None else lambda _rows, _doing: nullcontext(progress)
+    return lambda _rows, _doing: nullcontext(progress)
+
+
+unwatched = told(None)
 
 
 @dataclass(eq=False, kw_only=True, repr=False)

@@ -16,8 +16,7 @@ import numpy as np
 from pacshift.arrays import BoolArray, IntArray, KeyArray
 from pacshift.errors import InputError
 from pacshift.progress import Progress
-from pacshift.rows.base import Batch, Pass, Rows
-from pacshift.rows.faults import NO_GROUP
+from pacshift.rows.base import NO_GROUP, Batch, Pass, Rows
 from pacshift.tally.coins import group_coins, rows_digest
 from pacshift.tally.groups import Grouped, LabelsPer, choose_labelled, choose_rows, row_keys
 from pacshift.tally.once import Input, Role

@@ -13,8 +13,7 @@ import numpy as np
 
 from pacshift.arrays import BoolArray, IntArray, KeyArray, Label, LabelsLike, ScoresLike
 from pacshift.errors import InputError
-from pacshift.rows.base import NO_LABEL, Again, Batch, Labels, Matrix, Rows
-from pacshift.rows.faults import Faults
+from pacshift.rows.base import NO_LABEL, Again, Batch, Faults, Labels, Matrix, Rows
 from pacshift.rows.groups import OnePerGroup
 from pacshift.scores.check import (
     ScoreMatrix,

@@ -29,9 +29,8 @@ from pacshift.rows.arrow.find import Asked, find_layout
 from pacshift.rows.arrow.sets import SET, SET_SIZE, refuse_both, sets_batch
 from pacshift.rows.arrow.source import MAX_LABEL_VALUES, Records, Source
 from pacshift.rows.arrow.table import ArrowRows, read_rows, table_input
-from pacshift.rows.base import Again, FileRows, Pass
+from pacshift.rows.base import Again, Faults, FileRows, Pass
 from pacshift.rows.columns import Columns, require_columns
-from pacshift.rows.faults import Faults
 from pacshift.rows.groups import keys_of
 from pacshift.scores.check import SAMPLE_ROWS
 from pacshift.tally import Tally

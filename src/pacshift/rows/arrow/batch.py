@@ -13,10 +13,8 @@ from numpy.typing import NDArray
 
 from pacshift.arrays import BoolArray, IntArray, KeyArray, Label
 from pacshift.rows.arrow.source import Records, Source, without_codes
-from pacshift.rows.base import NO_LABEL, Batch, Labels, Matrix
+from pacshift.rows.base import BAD_SCORES, NO_LABEL, WITHOUT_LABEL, Batch, Faults, Labels, Matrix
 from pacshift.rows.columns import Columns
-from pacshift.rows.faults import BAD_SCORES, Faults
-from pacshift.rows.faults import NO_LABEL as WITHOUT_LABEL
 from pacshift.scores.check import SAMPLE_ROWS, is_finite, unusable_rows
 from pacshift.scores.names import NOT_FOUND, find_name, is_missing, match_labels, places_by_text, text_of
 from pacshift.scores.transforms import softmax

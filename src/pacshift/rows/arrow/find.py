@@ -15,7 +15,7 @@ import pyarrow as pa
 from pacshift.arrays import Label
 from pacshift.errors import InputError
 from pacshift.rows.arrow.batch import Layout, sample_scores
-from pacshift.rows.arrow.source import Source
+from pacshift.rows.arrow.source import Source, field_of
 from pacshift.rows.columns import Columns
 from pacshift.scores.check import adds_up, check_classes, foreign_columns
 from pacshift.scores.frames import half_error
@@ -87,23 +87,22 @@ def find_layout(source: Source, asked: Asked) -> Layout:
             )
         given = classes if classes and len(remembered.scores) > 1 else remembered.scores
         found = Found(remembered.scores, given)
-    _require_single(schema, found.columns)
     for column in found.columns:
-        if "halffloat" in str(schema.field(column).type):  # or lists of them
+        if "halffloat" in str(field_of(schema, column, "the table").type):  # or lists of them
             raise half_error(f"score column {column!r}", "float16")
-    if len(found.columns) == 1:
-        named, order = _list_classes(source, found.columns[0], classes, by_position=asked.by_position)
-        is_named = classes is not None or source.class_names is not None
-        return Layout(found.columns, named, label, order, is_named, group)
-    _require_numbers(schema, found.columns)
+    columns = found.columns
+    if len(columns) == 1:
+        named, order = _list_classes(source, columns[0], classes, by_position=asked.by_position)
+        return Layout(columns, named, label, order, bool(classes or source.class_names), group)
+    _require_numbers(schema, columns)
     if classes is not None:
         columns = _in_order_of(classes, found, by_position=asked.by_position)
         return Layout(columns, classes, label, None, True, group)
-    pairs = list(zip(found.names, found.columns, strict=True))
+    pairs = list(zip(found.names, columns, strict=True))
     if all(isinstance(name, int) for name in found.names):  # p_10 may stand before p_2: numbers in their own order
         pairs.sort(key=lambda pair: pair[0])
     own = check_classes(name for name, _ in pairs)
-    return Layout(tuple(column for _, column in pairs), own, label, None, False, group)
+    return Layout(tuple(column for _, column in pairs), own, label, group=group)
 
 
 def _require_names(source: Source, column: str, role: Literal["label", "group"]) -> None:
@@ -184,7 +183,6 @@ def _called_as_labels(source: Source, names: Sequence[str], label: str) -> Found
             f"no score columns: fewer than two are called {DEFAULT_PATTERN}, and the labels {shorten(missing)} of "
             f"column {label!r} have no column of their name. {_HOW}. The columns are {shorten(names, 20)}."
         )
-    _require_single(source.schema, columns)
     _require_numbers(source.schema, columns)
     chosen = _with_unlabelled_classes(source, columns, names)
     if len(chosen) < 2:
@@ -314,16 +312,11 @@ def _is_number(kind: Any) -> bool:
     return any(is_kind(kind) for is_kind in numbers)
 
 
-def _require_single(schema: Any, columns: Sequence[str]) -> None:
-    twice = sorted({name for name in columns if schema.names.count(name) > 1})
-    if twice:
-        raise InputError(f"{len(twice)} score column name(s) occur twice: {shorten(twice)}. Rename them.")
-
-
 def _require_numbers(schema: Any, columns: Sequence[str]) -> None:
     for column in columns:
-        if not _is_number(schema.field(column).type):
+        kind = field_of(schema, column, "the table").type
+        if not _is_number(kind):
             raise InputError(
-                f"score column {column!r} holds {schema.field(column).type}, not numbers. "
-                "Convert it, or name the score columns with scores=."
+                f"score column {column!r} holds {kind}, not numbers. Convert it, or name the score columns with "
+                "scores=."
             )

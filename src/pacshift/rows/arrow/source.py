@@ -152,7 +152,7 @@ def field_of(schema: Any, name: str, table: str) -> Any:
     if n_found != 1:
         problem = f"{n_found} columns are called {name!r}" if n_found else f"no column {name!r}"
         raise InputError(
-            f"{table}: {problem}, but every file of a table needs one. Its columns are {shorten(schema.names)}."
+            f"{table}: {problem}, but every table needs one. Rename its columns: {shorten(schema.names)}."
         )
     return schema.field(name)
 

@@ -13,9 +13,8 @@ from pacshift.rows.arrow.batch import ArrowBatch, Layout, sample_scores
 from pacshift.rows.arrow.files import open_source
 from pacshift.rows.arrow.find import Asked, ColumnsError, find_layout
 from pacshift.rows.arrow.source import Records, Source, Tables
-from pacshift.rows.base import Labels, Pass, Rows, Watch, told, unwatched
+from pacshift.rows.base import Faults, Labels, Pass, Rows, Watch, told, unwatched
 from pacshift.rows.columns import Columns
-from pacshift.rows.faults import Faults
 from pacshift.rows.groups import OnePerGroup, Periods
 from pacshift.scores.check import ScoreMatrix, require_plausible
 from pacshift.scores.transforms import TransformFunction
