@@ -4,10 +4,12 @@ import threading
 import time
 from functools import partial
 
+import numpy as np
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from pacshift import parallel
-from pacshift.parallel import even_slices, run_all
+from pacshift.parallel import even_slices, one_blas_thread, run_all
 
 
 @pytest.mark.parametrize("n_cores", [1, 2, 5])
@@ -60,3 +62,20 @@ def test_slices_are_even_and_cover_everything(monkeypatch: pytest.MonkeyPatch) -
     parts = even_slices(100, 10)
     assert [place for part in parts for place in range(100)[part]] == list(range(100))
     assert len(parts) == 3
+
+
+def test_small_algebra_has_one_thread_until_the_last_caller_leaves() -> None:
+    def threads() -> set[int]:
+        return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+
+    np.linalg.norm(np.eye(2))
+    first, second = one_blas_thread(), one_blas_thread()
+    with threadpool_limits(2, user_api="blas"):
+        if threads() != {2}:
+            pytest.skip("threads of this BLAS cannot be set")
+        first.__enter__()
+        second.__enter__()
+        first.__exit__(None, None, None)  # another thread's call ends first
+        assert threads() == {1}
+        second.__exit__(None, None, None)
+        assert threads() == {2}

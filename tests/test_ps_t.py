@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import isotonic_regression
 from scipy.stats import binom
 
 from pacshift import Certificate, InputError, Tally, UninformativeWarning, calibrate, label_sheet
@@ -31,10 +32,11 @@ from pacshift.paths.labelled import (
     planning_rows,
     tuned_path,
 )
-from pacshift.paths.path import ThresholdPath, fit_isotonic, last_passing
+from pacshift.paths.path import ThresholdPath, fit_isotonic, isotonic, last_passing
 from pacshift.paths.posterior import Posterior, fit_posterior, log_evidence, moved
 from pacshift.rows.memory import pair
 from pacshift.scores.transforms import resolve_transform, softmax
+from strategies import seeds
 
 PROBABILITY = resolve_transform("probability")
 
@@ -473,3 +475,11 @@ def test_evidence_of_any_scale() -> None:
         found = fit_posterior(log_evidence(scores[:2000]), SOURCE_LABELS[:2000]).of(log_evidence(scores[2000:]))
         right = (found.argmax(axis=1) == SOURCE_LABELS[2000:]).mean()
         assert right > 0.75
+
+
+@given(seed=seeds)
+def test_isotonic_regression_is_that_of_scipy(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    values, weights = rng.normal(size=30).round(1) + np.arange(30) * 0.1, rng.integers(1, 9, 30)
+    expected = isotonic_regression(values, weights=weights).x
+    assert isotonic(values, weights) == pytest.approx(expected, abs=1e-12)

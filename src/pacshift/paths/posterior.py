@@ -133,7 +133,8 @@ def _misfit(logits: FloatArray, labels: IntArray) -> tuple[float, FloatArray, Fl
 
 def _minimum(bowl: Bowl, start: FloatArray) -> FloatArray:
     """Newton's method, its steps halved until they help. A solver of SciPy would start BLAS threads for matrices
-    of a few dozen rows: ten times as long on an idle machine, a hundred times on a busy one."""
+    of a few dozen rows: ten times as long on an idle machine, a hundred times on a busy one.
+    """
     numbers, (value, slope, curvature) = start, bowl(start)
     for _ in range(MAX_STEPS):
         step, length = np.linalg.solve(curvature, slope), 1.0
