@@ -88,7 +88,7 @@ def fit_posterior(evidence: FloatArray, labels: IntArray) -> Posterior:
         within = [np.diag((scaled * centred).sum(axis=1)), np.diag(chances.sum(axis=1))]
         curvature = np.block([[within[0], across], [across, within[1]]]) - both @ both.T
         slope = np.concatenate([(wrong * centred).sum(axis=1), wrong.sum(axis=1)])
-        return value + numbers @ ridge @ numbers / 2, slope + ridge @ numbers, curvature + ridge
+        return float(value + numbers @ ridge @ numbers / 2), slope + ridge @ numbers, curvature + ridge
 
     found = _minimum(bowl, np.concatenate([np.full(n_classes, spread), middle]))
     slopes = found[:n_classes] / spread
@@ -110,7 +110,7 @@ def moved(posterior: Posterior, evidence: FloatArray, labels: IntArray) -> Poste
         curvature[0, 1:] = curvature[1:, 0] = pulled.sum(axis=1)
         slope = np.concatenate([[(wrong * stretched).sum()], wrong.sum(axis=1)])
         ridge = MOVE_RIDGE * np.eye(len(numbers))
-        return value + MOVE_RIDGE / 2 * numbers @ numbers, slope + MOVE_RIDGE * numbers, curvature + ridge
+        return float(value + MOVE_RIDGE / 2 * numbers @ numbers), slope + MOVE_RIDGE * numbers, curvature + ridge
 
     found = _minimum(bowl, np.zeros(evidence.shape[1] + 1))
     factor = np.exp(np.clip(found[0], -2.0, 2.0))
