@@ -274,7 +274,7 @@ def test_labels_refute_what_was_said_to_be_known(weak: Population) -> None:
     source, source_labels, target, truth = drawn(weak, 7)
     with pytest.raises(
         AssumptionError,
-        match=r"the labelled target rows contradict known_mix: by the labels 5\d\.\d to [\d.]+ % of the target",
+        match=r"the labelled target rows contradict known_mix=: by the labels 5\d\.\d to [\d.]+ % of the target",
     ):
         calibrate(
             source,

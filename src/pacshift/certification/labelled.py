@@ -209,11 +209,11 @@ def both_bounds(
     if wrong.any() or clean.lower.sum() > 1 + ROUNDING or clean.upper.sum() < 1 - ROUNDING:
         label = int(np.argmax(lower - upper))
         raise AssumptionError(
-            "the labelled target rows contradict known_mix: by the labels "
-            f"{between(found.lower[label], found.upper[label])} of the target is {classes[label]!r}, by known_mix "
+            "the labelled target rows contradict known_mix=: by the labels "
+            f"{between(found.lower[label], found.upper[label])} of the target is {classes[label]!r}, by known_mix= "
             f"{between(known.lower[label], known.upper[label])}. If both were right, the chance of this would be "
             f"at most {given(level)}. "
-            "Correct known_mix, or check that the labelled rows are a random sample of the target."
+            "Correct known_mix=, or check that the labelled rows are a random sample of the target."
         )
     # Ends cross by rounding or, with contamination, by what the two are about: turned, they are wider and valid.
     return Interval(np.minimum(lower, upper), np.maximum(lower, upper))

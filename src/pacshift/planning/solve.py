@@ -200,7 +200,7 @@ def plan(
     n_given = sum(value is not None for value in (n_source, n_target, size))
     if n_given != 2:
         raise InputError(
-            f"give two of n_source, n_target and size, and the third is found; got {n_given} of them."
+            f"give two of n_source=, n_target= and size=, and the third is found; got {n_given} of them."
         )
     if size is not None and not size > 0:
         raise InputError(f"size must be the mean number of labels per set, above 0, got {size!r}.")

@@ -151,7 +151,7 @@ def choose_labelled(
                     "target_labels: no group has two labels, which has a chance below one in a million if rows "
                     "were labelled at random, whatever their group. If one random row in each of some random "
                     "groups was: labels_per='group'. If they are those of a label sheet of these groups, leave "
-                    "labels_per out."
+                    "out labels_per=."
                 )
         return choose_rows(groups, rows, marks)
     if labels_per == "group":
