@@ -161,6 +161,30 @@ def test_any_object_with_the_facts_is_a_method(tmp_path: Path) -> None:
 
 
 @dataclass(frozen=True)
+class ByLabels(Method):
+    """Its promise rests on labelled target rows, as PS-T's does."""
+
+    name = "BY-LABELS"
+    guarantee = "pac-target"
+    assumes_label_shift = False
+
+    def solve(self, tally: Tally, task: Task) -> Solution:
+        assert task.labelled is not None
+        return Solution(np.full(tally.n_classes, 0.125))
+
+
+def test_a_method_that_rests_on_labels_runs_itself_and_asks_for_them() -> None:
+    scores, labels = drawn()
+    target, truth = drawn(1)
+    some: list[Any] = [label if place < 300 else None for place, label in enumerate(truth.tolist())]
+    made = calibrate(scores, labels, target, method=ByLabels(), target_labels=some)
+    assert made.method == "BY-LABELS"
+    assert made.thresholds == pytest.approx(0.125, abs=1e-6)
+    with pytest.raises(InputError, match="needs labelled target rows"):
+        calibrate(scores, labels, target, method=ByLabels())
+
+
+@dataclass(frozen=True)
 class Impostor(Method):
     """Claims a name that is taken, for a better promise."""
 

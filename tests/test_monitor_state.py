@@ -15,6 +15,7 @@ from pacshift import Certificate, InputError, Monitor, Tally
 from pacshift.files import writing
 from pacshift.files.codec import seal
 from pacshift.monitor.periods import CountedRows, Period
+from pacshift.monitor.state import State
 
 SOURCE = source_tally(4000)
 GOOD: dict[str, Any] = {"epsilon": 0.1, "delta": 0.05, "forever": True, "method": "PS-LW"}
@@ -131,6 +132,21 @@ def test_a_step_that_fails_leaves_no_trace(tmp_path: Path) -> None:
         wrong()
     assert (monitor.history, monitor.deliveries) == ((), ())
     assert Monitor(SOURCE, **GOOD, state=tmp_path).history == ()
+
+
+def test_a_certificate_that_cannot_be_copied_does_not_make_the_monitor_forget(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The disk is full after the state was written: the same process goes on from the folder."""
+    monitor = Monitor(SOURCE, **GOOD, state=tmp_path / "watch")
+    with monkeypatch.context() as full:
+        full.setattr(State, "_copy_current", lambda *_: (_ for _ in ()).throw(OSError("no space left")))
+        with pytest.raises(OSError, match="no space"):
+            monitor.update(rows(1), "May")
+    monitor.update(rows(2), "June")
+    again = Monitor(SOURCE, **GOOD, state=tmp_path / "watch")
+    assert list(rows_of(again)) == list(rows_of(monitor)) == ["May", "June"]
+    assert (tmp_path / "watch" / "current.json").exists()
 
 
 def test_rows_are_known_again_in_any_file_and_order(tmp_path: Path) -> None:

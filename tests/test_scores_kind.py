@@ -14,7 +14,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pacshift import Certificate, InputError, Tally, calibrate
+from pacshift import Certificate, InputError, Monitor, Tally, calibrate
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.files.codec import record
 from pacshift.scores.kind import (
@@ -306,3 +306,9 @@ def test_a_class_that_the_source_hardly_has_may_have_other_top_scores(scale: flo
         assert not refused(made_from, target, 300)
         assert refused(made_from, Tally.from_target(100 * logits[1]).full_target_kind, 300)
         assert refused(made_from, Tally.from_target(logits[1] / 100).full_target_kind, 300)
+
+
+def test_a_period_of_another_kind_is_refused() -> None:
+    monitor = Monitor(Tally.from_scores(MAKERS["percentages"](SOURCE), LABELS))
+    with pytest.raises(InputError, match=r"source's scores are percentages.*Multiply by 100"):
+        monitor.update(Tally.from_target(MAKERS["probabilities"](TARGET[:1])))

@@ -5,6 +5,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import cache
 from itertools import pairwise
 from threading import Lock
 from typing import Any, TypeVar
@@ -90,6 +91,14 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+@cache
+def _libraries() -> Any:
+    """The libraries of this process that have threads; to look for them takes some milliseconds."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
 class _Blas:
     """How many callers want one thread, and what gives the other threads back."""
 
@@ -105,11 +114,9 @@ def one_blas_thread() -> Iterator[None]:
     Our matrices have a few dozen rows. On two threads of BLAS a QR of 400 x 50 numbers takes eighty times as long
     beside another process, because the threads wait for each other.
     """
-    from threadpoolctl import ThreadpoolController
-
     with _Blas.lock:
         if not _Blas.n_inside:
-            _Blas.limits = ThreadpoolController().limit(limits=1, user_api="blas")
+            _Blas.limits = _libraries().limit(limits=1, user_api="blas")
         _Blas.n_inside += 1
     try:
         yield

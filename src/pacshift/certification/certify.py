@@ -243,7 +243,7 @@ def answer(
     """The thresholds. ``refused`` says that label shift was refuted; without target labels it is raised."""
     alone = one_candidate(request, by_labels=True)
     if not method.assumes_label_shift:
-        return candidate(data, PST(), request, alone)
+        return candidate(data, method, request, alone)
     if data.labelled is None:
         if refused is not None:
             raise refused
@@ -293,7 +293,7 @@ def candidate(
     logger.info("%s found thresholds in %.2f s", method.name, perf_counter() - start)
     rows, what, n_unknown, n_looks, limit = data.tally, "source examples", 0, 1, 1.0
     if not method.assumes_label_shift:
-        assert data.labelled is not None  # else PS-T has refused
+        assert data.labelled is not None  # require_fit asks for labels
         rows, what, n_unknown = data.labelled.counted, "labelled target rows", data.labelled.n_without_class
         n_looks = len(data.labelled.looks)  # what is said of classes holds at all of them: each has its share
     if request.class_epsilon is not None:

@@ -134,7 +134,7 @@ def require_fit(method: Method, request: Request, *, has_labels: bool = False) -
 
     The table at the end of docs/methods/trust-proofs.md says why each pair is proven or refused.
     """
-    if method.needs_labels and not has_labels:
+    if (method.needs_labels or not method.assumes_label_shift) and not has_labels:
         raise InputError(
             f"method {method.name} needs labelled target rows: pass target_labels= with None for rows without a "
             "label, or labelled= with a filled-in label sheet."

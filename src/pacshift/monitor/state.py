@@ -258,13 +258,13 @@ class State:
         text = json.dumps(seal(head | {"serial": self._serial + 1, "n_files": self.n_files} | content), indent=1)
         with atomic_write(folder / MANIFEST) as draft:
             draft.write_text(text, encoding="utf-8")
-        self._serial += 1
         self._copy_current(folder)
         self.written = {key: kept for key, kept in self.written.items() if f'"{kept[1]}"' in text}
         named = {name for _, name in self.written.values()} | {MANIFEST, CURRENT, LOCK_NAME}
         for file in folder.iterdir():  # what it no longer names
             if OWN_NAME.fullmatch(file.name) and file.name not in named:
                 file.unlink(missing_ok=True)
+        self._serial += 1  # last: after a failure the folder is newer than what is known here, and is read again
 
     def _copy_current(self, folder: Path) -> None:
         """Make ``current.json`` the certificate in use; a process may have been killed before it could."""
