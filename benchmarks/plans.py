@@ -80,7 +80,7 @@ def pilots(population: Population, panel: Panel, number: int) -> tuple[Pilot, Pi
     scores, labels = population.draw(panel.source_mix, PILOT_ROWS, rng)
     others = population.draw(panel.source_mix, PILOT_ROWS, rng)[0]
     tally = Tally.from_scores(scores, labels, soft=False) + Tally.from_target(others, soft=False)
-    return RowPilot(Population(scores, labels)), CountPilot(tally)
+    return RowPilot.of(scores, labels, population.classes), CountPilot(tally)
 
 
 def foreseen(pilot: Pilot, panel: Panel, effort: Effort) -> tuple[float, float]:

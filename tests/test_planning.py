@@ -3,10 +3,11 @@
 from typing import Any
 
 import numpy as np
+import pandas
 import pytest
 from scipy.stats import binomtest
 
-from pacshift import InputError, Population, Tally, calibrate, plan
+from pacshift import InputError, Population, Tally, calibrate, plan, read
 from pacshift.arrays import FloatArray
 from pacshift.methods import Task, resolve_method
 from pacshift.planning import solve
@@ -143,7 +144,9 @@ def test_draws_from_counts_are_tallies_that_add_up() -> None:
 def test_a_large_draw_is_made_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pacshift.planning.pilot.CHUNK_VALUES", 1000)
     mixes = Mixes(np.array([0.5, 0.5]), np.array([0.5, 0.5]))
-    drawn = RowPilot(POPULATION).draw(mixes, 1700, 1300, np.random.default_rng(0))
+    drawn = RowPilot.of(POPULATION.scores, POPULATION.index, POPULATION.classes).draw(
+        mixes, 1700, 1300, np.random.default_rng(0)
+    )
     assert (drawn.n_source, drawn.n_target) == (1700, 1300)
 
 
@@ -189,7 +192,7 @@ def test_no_draw_comes_twice() -> None:
     mixes = [Mixes(np.array(SOURCE_MIX), np.array(TARGET_MIX))]
 
     def simulator() -> solve.Simulator:
-        pilot, task = RowPilot(Population(*PILOT)), Task(epsilon=0.05, delta=0.05)
+        pilot, task = RowPilot.of(*PILOT, POPULATION.classes), Task(epsilon=0.05, delta=0.05)
         return solve.Simulator(pilot, mixes, resolve_method("PS-LW"), task)
 
     at_once, in_turn = simulator(), simulator()
@@ -248,3 +251,38 @@ def test_bad_questions(changes: dict[str, Any], message: str) -> None:
     asked = {"pilot": PILOT[0], "labels": PILOT[1], "n_target": 400, **QUICK} | changes
     with pytest.raises(InputError, match=message):
         plan(**asked)
+
+
+def test_of_a_large_pilot_some_rows_of_each_class_are_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rare classes stay whole, the source's mix is that of all rows, and blocks do not matter."""
+    scores, labels = POPULATION.draw([0.9, 0.1], 3000, rng=3)
+    whole = RowPilot.of(scores, labels, (0, 1))
+    monkeypatch.setattr("pacshift.planning.pilot.MAX_ROWS", 1000)
+    cut = RowPilot.of(scores, labels, (0, 1))
+    n_rare = int((labels == 1).sum())
+    assert n_rare < 500
+    assert np.bincount(cut.index).tolist() == [1000 - n_rare, n_rare]
+    assert cut.source_mix.tolist() == whole.source_mix.tolist()
+    parts = ((scores[rows], labels[rows]) for rows in map(slice, range(0, 3000, 7), range(7, 3007, 7)))
+    assert np.array_equal(RowPilot.of_blocks(parts, (0, 1)).scores, cut.scores)
+    made = plan(scores, labels, n_source=2000, n_target=500, **QUICK)
+    monkeypatch.undo()
+    of_all = plan(scores, labels, n_source=2000, n_target=500, **QUICK)
+    assert made.interval[0] < of_all.size < made.interval[1]
+
+
+def test_sizes_and_errors_of_a_pilot_are_those_of_its_rows_as_a_population() -> None:
+    other = RowPilot.of(*PILOT, (0, 1)).again(np.random.default_rng(0))
+    population, cuts = Population(PILOT[0][other.rows], PILOT[1][other.rows]), np.array([0.3, 0.6])
+    assert other.size(cuts, np.array(TARGET_MIX)) == population.size(cuts, TARGET_MIX)
+    assert other.class_error(cuts).tolist() == population.class_error(cuts).tolist()
+
+
+def test_rows_that_were_read_are_a_pilot() -> None:
+    table = pandas.DataFrame(PILOT[0], columns=["p_a", "p_b"]).assign(label=np.array(["a", "b"])[PILOT[1]])
+    asked: dict[str, Any] = {"n_source": 1000, "n_target": 300, **QUICK}
+    assert plan(read(table, label="label"), **asked).size == plan(*PILOT, **asked).size
+    with pytest.raises(InputError, match="leave labels= and classes= out"):
+        plan(read(table, label="label"), PILOT[1], **asked)
+    with pytest.raises(InputError, match="the pilot has no rows of class 'b'"):
+        plan(read(table[table.label == "a"], label="label", classes=["a", "b"]), **asked)

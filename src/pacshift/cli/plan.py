@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from pacshift.arrays import Label
 
 PICTURES = (".png", ".svg", ".pdf")
-MAX_PILOT_ROWS = 200_000
-"""Rows of a pilot table that are read: more make nothing better, only slower."""
 
 
 def plan(
@@ -66,14 +64,10 @@ def plan(
     asked: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "method": resolve_method(method)}
     asked |= {"n_source": n_source, "n_target": n_target, "size": size}
     if pilot.suffix == ".tally":
-        tally = pacshift.Tally.load(pilot)
-        asked |= {"pilot": tally, "classes": tally.classes}
+        asked["pilot"] = pacshift.Tally.load(pilot)
     else:
-        table = read_rows(pilot, label=label, scores=scores, keep=False)
-        matrix, labels = table.arrays()
-        rows = slice(None, None, -(-len(matrix) // MAX_PILOT_ROWS))  # every so many, so that sorted tables work
-        asked |= {"pilot": matrix[rows], "labels": labels[rows], "classes": table.classes}
-    asked["target_mix"] = [read_mix(text, asked["classes"]) for text in target_mix or ()] or None
+        asked["pilot"] = read_rows(pilot, label=label, scores=scores, keep=False)
+    asked["target_mix"] = [read_mix(text, asked["pilot"].classes) for text in target_mix or ()] or None
     with progress("simulating", silent=as_json) as report:
         made = pacshift.plan(**asked, progress=report)
     if out is not None:

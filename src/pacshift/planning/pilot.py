@@ -4,24 +4,33 @@ Rows are drawn again as they are. Counts keep less: cells and true-label scores 
 other, and the scores of other classes are known only as they lie in the pilot's target.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-from pacshift.arrays import FloatArray, IntArray, Label, LabelsLike, ScoresLike, running_sum
+from pacshift.arrays import FloatArray, IntArray, KeyArray, Label, LabelsLike, ScoresLike, running_sum
 from pacshift.errors import InputError
 from pacshift.mix.programs import nonnegative_least_squares
+from pacshift.rows.base import Rows
+from pacshift.scores.check import ScoreMatrix
 from pacshift.scores.frames import in_class_order
 from pacshift.scores.names import by_class, shorten
-from pacshift.simulate import Population, check_mix
+from pacshift.scores.transforms import mixed
+from pacshift.simulate import Population, check_mix, resample
 from pacshift.tally import Tally
 from pacshift.tally.cells import Cells
+from pacshift.tally.counter import BLOCK_VALUES, Counter, CountOptions
 from pacshift.tally.grid import count_bins, mean_binned_size
 from pacshift.tally.stores import sum_by_key
 
+MAX_ROWS = 50_000
+"""Rows of a pilot that data are drawn from. Every one is looked at for every certificate: 2,000,000 rows take
+eight times as long and tell little more. An interval for certificates of 20,000 rows is about a fifth wider from
+50,000 rows than from any number, √(1 + 20/50), because both the pilot and the data vary."""
 CHUNK_VALUES = 1 << 22
 """Scores that are drawn at once: 32 MB."""
 EXPECTED_ROWS = 1_000_000
@@ -36,50 +45,119 @@ class Mixes:
     target: FloatArray
 
 
+@dataclass(frozen=True, eq=False)
 class RowPilot:
-    """Labelled rows."""
+    """Labelled rows: ``scores``, and ``index``, the columns of their labels.
 
-    approximate = False
+    ``rows`` are places of the rows that it holds, label after label. Another pilot that might have been drawn
+    holds some of the same rows several times, and shares their scores.
+    """
+
+    scores: NDArray[np.floating[Any]]
+    index: IntArray
+    classes: tuple[Label, ...]
+    source_mix: FloatArray
+    """Share of each class among the labelled rows, those that were left out as well."""
+    rows: IntArray
+    approximate: ClassVar[bool] = False
     """Whether sizes under another mix do not follow exactly."""
 
-    def __init__(self, population: Population) -> None:
-        self._population, self.classes = population, population.classes
+    @classmethod
+    def of(cls, scores: NDArray[np.floating[Any]], index: IntArray, classes: tuple[Label, ...]) -> "RowPilot":
+        """The pilot of these rows, or of ``MAX_ROWS`` of them."""
+        if len(index) <= MAX_ROWS:
+            return cls._of_all(scores, index, classes, np.bincount(index, minlength=len(classes)))
+        step = max(1, BLOCK_VALUES // len(classes))
+        blocks = (slice(start, start + step) for start in range(0, len(index), step))
+        return cls.of_blocks(((scores[rows], index[rows]) for rows in blocks), classes)
 
-    @cached_property
-    def source_mix(self) -> FloatArray:
-        """Share of each class among the labelled rows."""
-        counts = np.bincount(self._population.index, minlength=len(self.classes))
-        return np.asarray(counts / counts.sum())
+    @classmethod
+    def of_blocks(
+        cls, blocks: Iterable[tuple[NDArray[np.floating[Any]], IntArray]], classes: tuple[Label, ...]
+    ) -> "RowPilot":
+        """The pilot of scores and labels that come block after block; the same however they are cut into blocks.
+
+        Of every row a number says whether it is kept, which depends on its place alone. A number made of its
+        scores would keep all rows that are alike, or none of them.
+        """
+        counts = np.zeros(len(classes), np.int64)
+        limits = np.full(len(classes), np.iinfo(np.uint64).max, np.uint64)
+        held: list[NDArray[Any]] = []
+        for scores, index in blocks:
+            numbers = mixed(np.arange(counts.sum(), counts.sum() + len(index)).astype(np.uint64))
+            counts += np.bincount(index, minlength=len(classes))
+            new = numbers <= limits[index]
+            added = scores[new], index[new], numbers[new]
+            held = [np.concatenate(pair) for pair in zip(held, added, strict=True)] if held else list(added)
+            if len(held[1]) > MAX_ROWS:
+                limits = np.minimum(limits, _limits(held[1], held[2], len(classes)))
+                kept = held[2] <= limits[held[1]]
+                held = [each[kept] for each in held]
+        if not held:
+            raise InputError("the pilot has no rows. It needs some of every class.")
+        return cls._of_all(held[0], held[1], classes, counts)
+
+    @classmethod
+    def _of_all(
+        cls, scores: NDArray[np.floating[Any]], index: IntArray, classes: tuple[Label, ...], counts: IntArray
+    ) -> "RowPilot":
+        if missing := np.flatnonzero(counts == 0).tolist():
+            names = shorten([classes[label] for label in missing])
+            raise InputError(f"the pilot has no rows of class {names}. It needs some of every class.")
+        return cls(scores, index, classes, np.asarray(counts / counts.sum()), np.argsort(index, kind="stable"))
 
     def draw(self, mixes: Mixes, n_source: int, n_target: int, rng: np.random.Generator) -> Tally:
         """Counts of a source and a target of these sizes."""
-        options: dict[str, Any] = {"classes": self.classes, "soft": False}
-        source = [Tally.from_scores(*rows, **options) for rows in self._drawn(mixes.source, n_source, rng)]
-        target = [Tally.from_target(scores, **options) for scores, _ in self._drawn(mixes.target, n_target, rng)]
-        return Tally.sum([*source, *target])
-
-    def _drawn(self, mix: FloatArray, n_rows: int, rng: np.random.Generator) -> Iterator[tuple[Any, Any]]:
-        """Scores and labels of so many rows, in chunks."""
-        step = max(1, CHUNK_VALUES // len(self.classes))
-        for start in range(0, n_rows, step):
-            yield self._population.draw(mix, min(step, n_rows - start), rng)
+        sides, step, labels = [], max(1, CHUNK_VALUES // len(self.classes)), self._labels
+        for mix, n_rows, labelled in ((mixes.source, n_source, True), (mixes.target, n_target, False)):
+            counter = Counter(len(self.classes), CountOptions(soft=False), labelled=labelled)
+            for start in range(0, n_rows, step):
+                rows = self.rows[resample(labels, mix, min(step, n_rows - start), rng)]
+                matrix = ScoreMatrix(self.scores[rows], self.classes)
+                counter.count_matrix(matrix, self.index[rows] if labelled else None, name="pilot")
+            sides.append(Tally.from_counter(counter, self.classes))
+        return Tally.sum(sides)
 
     def size(self, thresholds: FloatArray, target_mix: FloatArray) -> float:
         """Mean size of sets on the target, if the pilot were the population."""
-        return self._population.size(thresholds, target_mix)
+        by_class = self._by_class(np.count_nonzero(self.scores >= thresholds, axis=1))
+        return float(
+            (check_mix(target_mix, len(self.classes)) * by_class).sum()
+        )  # not `@`: the same bits on any number of BLAS threads
 
     def class_error(self, thresholds: FloatArray) -> FloatArray:
         """Miss rate of each class, if the pilot were the population."""
-        return self._population.class_error(thresholds)
+        true_scores = self.scores[np.arange(len(self.index)), self.index]
+        return self._by_class(true_scores < thresholds[self.index])
 
     def again(self, rng: np.random.Generator) -> "RowPilot":
         """Another pilot of the same size, drawn from this one: its own uncertainty."""
-        index = self._population.index
-        order = np.argsort(index, kind="stable")
-        by_label = np.split(order, np.flatnonzero(np.diff(index[order])) + 1)
-        rows = np.concatenate([rng.choice(own, len(own)) for own in by_label])
-        labels = [self.classes[label] for label in index[rows]]
-        return RowPilot(Population(self._population.scores[rows], labels, classes=self.classes))
+        by_label = np.split(self.rows, np.flatnonzero(np.diff(self._labels)) + 1)
+        return replace(self, rows=np.concatenate([rng.choice(own, len(own)) for own in by_label]))
+
+    @cached_property
+    def _labels(self) -> IntArray:
+        """Of each of the ``rows``, so ascending."""
+        return self.index[self.rows]
+
+    def _by_class(self, values: NDArray[Any]) -> FloatArray:
+        """Mean of a value per row over the rows of each class, each as often as it is held."""
+        times = np.bincount(self.rows, minlength=len(self.index))
+        return np.bincount(self.index, values * times) / np.bincount(self.index, times)
+
+
+def _limits(index: IntArray, numbers: KeyArray, n_classes: int) -> KeyArray:
+    """The largest number of a row of each class that is kept, of more than ``MAX_ROWS`` rows.
+
+    As many rows of each class are kept, or all that it has, so that rare classes lose none.
+    """
+    counts = np.bincount(index, minlength=n_classes)
+    rising = np.sort(counts)
+    level = (MAX_ROWS - (np.cumsum(rising) - rising)) // np.arange(n_classes, 0, -1)  # if all rarer ones are whole
+    most = max(1, int(level[np.argmax(level <= rising)]))
+    by_label = np.lexsort((numbers, index))
+    last = by_label[np.minimum(np.cumsum(counts) - counts + most, len(index)) - 1]
+    return np.where(counts > most, numbers[last], np.iinfo(np.uint64).max)
 
 
 class CountPilot:
@@ -172,7 +250,9 @@ class CountPilot:
 Pilot: TypeAlias = RowPilot | CountPilot
 
 
-def make_pilot(pilot: ScoresLike | Tally, labels: LabelsLike | None, classes: Sequence[Label] | None) -> Pilot:
+def make_pilot(
+    pilot: ScoresLike | Rows | Tally, labels: LabelsLike | None, classes: Sequence[Label] | None
+) -> Pilot:
     """A pilot of labelled rows, or of counts, with some rows of every class."""
     if isinstance(pilot, Tally):
         if not pilot.n_source or pilot.bins is None or pilot.score != "probability":
@@ -185,14 +265,19 @@ def make_pilot(pilot: ScoresLike | Tally, labels: LabelsLike | None, classes: Se
                 "a pilot needs rows of every class. Add rows of the missing classes, or merge classes."
             )
         return CountPilot(pilot)
+    if isinstance(pilot, Rows):
+        if labels is not None or classes is not None or pilot.labels != "all":
+            raise InputError(
+                "a pilot that was read has its labels and classes: name the column of labels when it is read "
+                "(label=COLUMN), and leave labels= and classes= out."
+            )
+        parts = pilot.map(lambda batch: (batch.scores, batch.labels))
+        labelled = ((scores, index) for scores, index in parts if index is not None)
+        return RowPilot.of_blocks(labelled, pilot.classes)
     if labels is None:
         raise InputError("a pilot of scores needs the labels of its rows: plan(scores, labels, ...).")
     population = Population(pilot, labels, classes=classes)
-    missing = sorted(set(range(len(population.classes))) - set(population.index.tolist()))
-    if missing:
-        names = shorten([population.classes[label] for label in missing])
-        raise InputError(f"the pilot has no rows of class {names}. It needs some of every class.")
-    return RowPilot(population)
+    return RowPilot.of(population.scores, population.index, population.classes)
 
 
 def check_mixes(pilot: Pilot, source_mix: Any, target_mix: Any) -> list[Mixes]:

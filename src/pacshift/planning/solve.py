@@ -15,6 +15,7 @@ from pacshift.errors import AssumptionError, InputError
 from pacshift.methods import Method, Task, resolve_method
 from pacshift.planning.pilot import Mixes, Pilot, check_mixes, make_pilot
 from pacshift.progress import Progress
+from pacshift.rows.base import Rows
 from pacshift.scores.check import check_rate
 from pacshift.tally import Tally
 from pacshift.words.display import short_repr
@@ -131,7 +132,7 @@ class Plan:
 
 
 def plan(
-    pilot: ScoresLike | Tally,
+    pilot: ScoresLike | Rows | Tally,
     labels: LabelsLike | None = None,
     *,
     epsilon: float = EPSILON,
@@ -153,11 +154,12 @@ def plan(
 
     Parameters
     ----------
-    pilot : array_like, frame or Tally
-        Scores of some labelled rows, one column per class. Or the tally of labelled and unlabelled rows; the size
-        is then approximate for more than two classes.
+    pilot : array_like, frame, Rows or Tally
+        Scores of some labelled rows, one column per class, or what ``read`` gives. Of more than 50,000 rows so
+        many are chosen, equally of all classes or all that a class has; the interval covers this. Or the tally of
+        labelled and unlabelled rows; the size is then approximate for more than two classes.
     labels : array_like, optional
-        True labels of the scores; not for a tally.
+        True labels of the scores; not for rows that were read, nor for a tally.
     epsilon, delta : float
         What the certificate will promise, as in ``calibrate``. Defaults: 0.1 and 0.05.
     target_mix : mapping, array_like, or list of them, optional
