@@ -210,8 +210,8 @@ def both_bounds(
         label = int(np.argmax(lower - upper))
         raise AssumptionError(
             "the labelled target rows contradict known_mix=: by the labels "
-            f"{between(found.lower[label], found.upper[label])} of the target is {classes[label]!r}, by known_mix= "
-            f"{between(known.lower[label], known.upper[label])}. If both were right, the chance of this would be "
+            f"{between(found.lower[label], found.upper[label])} of the target is {classes[label]!r}, by known_mix="
+            f" {between(known.lower[label], known.upper[label])}. If both were right, the chance of this would be "
             f"at most {given(level)}. "
             "Correct known_mix=, or check that the labelled rows are a random sample of the target."
         )
