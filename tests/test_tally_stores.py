@@ -180,14 +180,18 @@ def test_threads_may_add_at_once(store: str, monkeypatch: pytest.MonkeyPatch) ->
         assert (values[own].tolist(), counts[own].tolist()) == tuple(part.tolist() for part in expected)
 
 
-@given(seeds, st.sampled_from([2, 300, 70_000]))
+@given(seeds, st.sampled_from([2, 300, 70_000]), st.sampled_from(["single", "double", "both"]))
 @settings(max_examples=20)
-def test_exact_scores_are_sorted_class_by_class(seed: int, n_classes: int) -> None:
+def test_exact_scores_are_sorted_class_by_class(seed: int, n_classes: int, precision: str) -> None:
     rng = np.random.default_rng(seed)
     labels, scores = rng.integers(0, n_classes, 500), rng.choice([-0.0, 0.0, 0.5, -1.0, 1e-300], 500)
+    is_single = np.arange(500) % 2 == 0 if precision == "both" else np.full(500, precision == "single")
+    scores = np.where(is_single, scores.astype(np.float32), scores)
     store = ExactScores(n_classes)
     for rows in np.array_split(rng.permutation(500), 7):
-        store.add(labels[rows], scores[rows])
+        for some, dtype in ((rows[is_single[rows]], np.float32), (rows[~is_single[rows]], np.float64)):
+            if len(some):
+                store.add(labels[some], scores[some].astype(dtype))
     values, counts, starts = store.distinct()
     assert counts.sum() == 500
     assert not np.signbit(values[values == 0]).any()  # two zeros of different signs would not be one value

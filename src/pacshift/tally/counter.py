@@ -163,7 +163,8 @@ class Counter:
         n_rows, n_classes, dtype = _shape(scores)
         few, top, soft = n_classes <= MAX_COLUMN_CLASSES, np.empty(n_rows, dtype), self._soft
         predicted: Any = np.empty(n_rows, np.uint8 if few else np.int64)  # as top_scores writes
-        true_scores = np.empty(0 if labels is None else n_rows)
+        is_single = dtype == np.float32 and self.options.transform.function is None and not self.options.grid
+        true_scores: Any = np.empty(0 if labels is None else n_rows, np.float32 if is_single else np.float64)
         n_counted, low, sums, whole, probabilities = 0, math.inf, BlockSums(n_rows), True, True
         wants_bins, bins = self.bins is not None, None
         for rows, piece in read_blocks(scores):

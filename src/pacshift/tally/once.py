@@ -16,9 +16,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.errors import InputError
@@ -157,8 +158,11 @@ def counts_sha256(tally: "Tally", role: Role) -> str:
     """
     cells = tally.source_cells if role == "source" else tally.target_cells
     digest = hashlib.sha256(json.dumps([role, list(tally.classes)]).encode())
-    scores = (tally.values, tally.counts, tally.starts) if role == "source" else ()
-    for array in (cells.codes, cells.counts, *scores):
+    arrays: list[NDArray[Any]] = [cells.codes, cells.counts]
+    if role == "source":
+        all_differ = len(tally.values) == tally.n_source  # then all counts are 1: half of the bytes
+        arrays += [tally.values, *([] if all_differ else [tally.counts]), tally.starts]
+    for array in arrays:
         digest.update(np.ascontiguousarray(array, "<f8" if array.dtype.kind == "f" else "<i8").data)
     return digest.hexdigest()
 
