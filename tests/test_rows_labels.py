@@ -57,6 +57,30 @@ def test_kept_columns_keep_their_zeros(certificate: Certificate, tmp_path: Path)
     ]
 
 
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
+def test_texts_are_the_same_with_and_without_codes_in_the_file(
+    kind: Any, certificate: Certificate, tmp_path: Path
+) -> None:
+    """Parquet stores names that repeat as codes; row groups have codes of their own, and nulls have none."""
+    names = np.array(["cat", "dog", "eel"], object)[np.arange(300) % 3]
+    names[:100] = "eel"  # other names in the first row group
+    names[[7, 250]] = None
+    scores = np.full((300, 3), [0.6, 0.3, 0.1])
+    columns = {f"p_{name}": scores[:, place] for place, name in enumerate(("cat", "dog", "eel"))}
+    made = pa.table(columns | {"label": pa.array(names, kind), "site": pa.array(names, kind)})
+    tallies, kept = [], []
+    for codes in (True, False):
+        path = tmp_path / f"{codes}.parquet"
+        pq.write_table(made, path, row_group_size=100, use_dictionary=codes)
+        tallies.append(tally_table(path, label="label", drop_invalid=True))
+        write_sets(certificate, path, tmp_path / f"{codes}_sets.parquet", keep=["site"])
+        kept.append(pq.read_table(tmp_path / f"{codes}_sets.parquet").column("site"))
+    assert tallies[0] == tallies[1]
+    assert [one.left_out for tally in tallies for one in tally.inputs] == [2, 2]
+    assert kept[0].type == kept[1].type == kind
+    assert kept[0].to_pylist() == kept[1].to_pylist() == names.tolist()
+
+
 def run_ends(values: Any) -> Any:
     kept = pa.array(list(values))
     kind = pa.run_end_encoded(pa.int32(), kept.type)  # pyarrow 16 wants plain numbers, and so the type
