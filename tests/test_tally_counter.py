@@ -202,6 +202,7 @@ def test_blocks_jobs_and_layouts_change_nothing(
         patch.setattr(counter, "BLOCK_VALUES", data.draw(st.integers(1, 20_000)))
         patch.setattr(stores, "MAX_PENDING_KEYS", data.draw(st.integers(1, 500)))
         patch.setattr(stores, "ROWS_PER_SLICE", data.draw(st.integers(1, 5)))
+        patch.setattr(stores, "ROWS_PER_RANGE", data.draw(st.integers(1, 5)))
         patch.setattr(parallel, "cores", lambda: 3)
         mixed = layout(scores[order])
         assert Tally.from_scores(mixed, labels[order], grid=not exact) == whole[0]

@@ -151,7 +151,7 @@ def test_a_group_of_every_row_counts_all_rows() -> None:
 def test_ids_are_compared_as_text(groups: Any) -> None:
     scores = [[0.9, 0.1], [0.2, 0.8], [0.6, 0.4], [0.3, 0.7]]
     assert Tally.from_target(scores, groups=groups) == Tally.from_target(scores, groups=["1", "1", "2", "2"])
-    assert len(check_groups(["1", "01", "1.0", "1"], n_rows=4, name="groups").names) == 3
+    assert len(np.unique(check_groups(["1", "01", "1.0", "1"], n_rows=4, name="groups"))) == 3
 
 
 @pytest.mark.parametrize(

@@ -161,6 +161,7 @@ def test_no_keys_no_counts() -> None:
 def test_threads_may_add_at_once(store: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stores, "MAX_PENDING_KEYS", 100)
     monkeypatch.setattr(stores, "ROWS_PER_SLICE", 20)
+    monkeypatch.setattr(stores, "ROWS_PER_RANGE", 1)
     rng = np.random.default_rng(0)
     labels, scores = rng.integers(0, 5, (200, 50)), rng.integers(-9, 9, (200, 50)) / 7
     keys, grid, exact = KeyCounts(5), GridScores(5), ExactScores(5)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pacshift.arrays import BoolArray, IntArray, KeyArray
 from pacshift.errors import InputError
@@ -62,15 +63,16 @@ def keys_of(batch: Batch, role: Role, within: Periods | None = None) -> Keys:
         batch.leave_out(bad, NO_GROUP)
         kept = usable & ~missing
     own: Any = slice(None) if kept is usable else kept[usable]
-    scores, labels, names = batch.given[own], batch.labels, names[kept]
+    scores, labels, names = batch.given[own], batch.labels, names if kept.all() else names[kept]
     labels = None if labels is None else labels[own]
-    rows = np.empty(len(scores), np.uint64)
+    rows, digest = np.empty(len(scores), np.uint64), np.zeros(3, np.uint64)
     for first in range(0, len(rows), _BLOCK_ROWS):
         part = slice(first, first + _BLOCK_ROWS)
         rows[part] = row_keys(scores[part], labels[part] if labels is not None and role == "source" else None)
+        digest += rows_digest(names[part], rows[part])
     marks = labels if role == "target" else None
     if within is None:
-        return Keys(kept, names, rows, {0: rows_digest(names, rows)}, None, marks)
+        return Keys(kept, names, rows, {0: digest}, None, marks)
     periods = within(batch)[kept]
     each = ((period, periods == period) for period in np.unique(periods).tolist())
     digests = {period: rows_digest(names[of_it], rows[of_it]) for period, of_it in each}
@@ -93,6 +95,11 @@ class Choice:
     found: Pass
 
 
+def _joined(parts: list[NDArray[Any]]) -> NDArray[Any]:
+    """One array of all; rows in memory are one part, which is not copied."""
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
 @dataclass(eq=False)
 class Chooser:
     """Chooses in a pass of its own, once. Views of the same rows share it."""
@@ -113,15 +120,15 @@ class Chooser:
         for part in parts:
             for period, digest in part.digests.items():
                 digests[period] = digests.get(period, np.uint64(0)) + digest
-        usable = np.flatnonzero(np.concatenate([part.kept for part in parts]))
-        numbers = np.concatenate([part.rows for part in parts])
-        coins = np.concatenate([part.coins(digests, rows.role) for part in parts])
+        numbers = _joined([part.rows for part in parts])
+        coins = _joined([part.coins(digests, rows.role) for part in parts])
         marks = [part.marks for part in parts if part.marks is not None]
         if marks:
             chosen = choose_labelled(coins, numbers, np.concatenate(marks), self.labels_per)
         else:
             chosen = choose_rows(coins, numbers)
-        names = np.concatenate([part.names for part in parts])[chosen]
+        names = _joined([part.names for part in parts])[chosen]
+        usable = np.flatnonzero(_joined([part.kept for part in parts]))
         n_by_period = {period: int(digest[0]) for period, digest in digests.items()}
         in_all = np.sum(list(digests.values()), axis=0, dtype="<u8")
         self.choice = Choice(usable[chosen], names, n_by_period, in_all.tobytes().hex(), deepcopy(rows.last))

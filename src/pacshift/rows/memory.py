@@ -29,7 +29,7 @@ from pacshift.scores.frames import as_array, require_same_index
 from pacshift.scores.names import is_null, shorten
 from pacshift.scores.transforms import to_probabilities
 from pacshift.tally.counter import Counter
-from pacshift.tally.groups import GroupIds, LabelsPer, check_groups
+from pacshift.tally.groups import LabelsPer, check_groups
 from pacshift.tally.once import Role
 
 
@@ -155,7 +155,7 @@ class MemoryBatch(Batch):
     index: IntArray | None
     name: str
     is_logits: bool
-    groups: GroupIds | None
+    groups: KeyArray | None
     first: int = 0
     file: str = ""
     faults: Faults = field(default_factory=Faults)
@@ -190,7 +190,7 @@ class MemoryBatch(Batch):
             self,
             matrix=self.matrix.take(places),
             index=None if self.index is None else self.index[places],
-            groups=None if self.groups is None else replace(self.groups, place=self.groups.place[places]),
+            groups=None if self.groups is None else self.groups[places],
         )
 
     def group_names(self) -> tuple[KeyArray, BoolArray | None]:
@@ -200,7 +200,7 @@ class MemoryBatch(Batch):
             if not is_finite(block) and unusable_rows(block, softmax=self.is_logits).any():
                 # Also rows that will not be chosen: nothing is left out silently.
                 raise not_finite_error(self.ready, self.name)
-        return self.groups.hashes, None
+        return self.groups, None
 
 
 def split_labels(target_labels: Any, classes: Sequence[Label], n_rows: int) -> tuple[IntArray, list[Any]]:

@@ -13,14 +13,14 @@ from typing import Annotated, Any, Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from pacshift.arrays import IntArray, LabelsLike
+from pacshift.arrays import IntArray, KeyArray, LabelsLike
 from pacshift.errors import InputError
 from pacshift.files.codec import OrNull, choice
 from pacshift.scores.check import ScoreMatrix, is_finite, name_array, not_finite_error, unusable_rows
 from pacshift.scores.frames import require_same_index
 from pacshift.scores.names import is_missing, text_of
 from pacshift.scores.transforms import mixed, to_probabilities
-from pacshift.tally.coins import group_coins, name_hashes, rows_digest
+from pacshift.tally.coins import group_coins, name_hashes, number_hashes, rows_digest
 
 LabelsPer: TypeAlias = Literal["row", "group"]
 """How target rows in groups were chosen to be labelled (docs/methods/groups.md)."""
@@ -56,45 +56,37 @@ class Grouped:
             raise ValueError("no part where groups were counted")
 
 
+_BLOCK_NAMES = 1 << 14  # few texts at a time: each takes more than its place in an array
+
 LOG_OF_A_MILLIONTH = -13.8
 """Below this log-probability labels did not come about as they were said to."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class GroupIds:
-    """The group of each row: ``names[place[r]]``."""
-
-    names: Sequence[str]
-    place: IntArray
-
-    @property
-    def hashes(self) -> NDArray[np.uint64]:
-        """The hash of the name of each row's group."""
-        return name_hashes(self.names)[self.place]
-
-
-def check_groups(groups: LabelsLike, *, n_rows: int, name: str, index: Any = None) -> GroupIds:
-    """The group of each row by its name as text, so that 1, 1.0 and "1" are one group, or an InputError.
+def check_groups(groups: LabelsLike, *, n_rows: int, name: str, index: Any = None) -> KeyArray:
+    """The hash of each row's group by its name as text, so that 1, 1.0 and "1" are one group, or an InputError.
 
     ``index`` is that of a pandas frame of the rows; groups that have one must have the same.
 
-    >>> check_groups([7, "7", 7.0, "b"], n_rows=4, name="groups").place
-    array([0, 0, 0, 1])
+    >>> check_groups([7, "7", 7.0, "b"], n_rows=4, name="groups") % 1000
+    array([710, 710, 710, 611], dtype=uint64)
     """
     values = name_array(groups, name, "group ids")
     if values.shape != (n_rows,):
         raise InputError(f"{name}: one group id per row is needed ({n_rows:,}), got shape {values.shape}.")
     require_same_index(index, groups, name, what="group ids")
-    distinct: Sequence[Any]
+    texts: Sequence[str | None]
     if values.dtype.kind == "O":
-        listed = values.tolist()
-        distinct, place = listed, np.arange(n_rows)
+        numbers: dict[str | None, int] = {}  # every name once: looked up faster than hashed
+        blocks = (values[start : start + _BLOCK_NAMES].tolist() for start in range(0, n_rows, _BLOCK_NAMES))
+        each = (numbers.setdefault(_text(one), len(numbers)) for block in blocks for one in block)
+        place, texts = np.fromiter(each, np.int64, n_rows), list(numbers)
     else:
         found, place = np.unique(values, return_inverse=True)
-        distinct = found.tolist()
-    texts = [None if is_missing(one) else text_of(one) for one in distinct]
-    bad = np.array([text is None for text in texts], bool)[place]
-    if bad.any():
+        if found.dtype.kind in "iu":
+            return number_hashes(found)[place]
+        texts = [_text(one) for one in found.tolist()]
+    if None in texts:
+        bad = np.array([text is None for text in texts], bool)[place]
         row = int(bad.argmax())
         first = values[[row]].tolist()[0]
         if is_missing(first):
@@ -106,8 +98,14 @@ def check_groups(groups: LabelsLike, *, n_rows: int, name: str, index: Any = Non
             f"{name}: group ids must be text, numbers or booleans, got {first!r} in row {row}. Convert them to "
             "text."
         )
-    numbers = {text: number for number, text in enumerate(dict.fromkeys(map(str, texts)))}
-    return GroupIds(list(numbers), np.array([numbers[str(text)] for text in texts], np.int64)[place])
+    return name_hashes(map(str, texts))[place]
+
+
+def _text(name: Any) -> str | None:
+    """The text of a group's name; None for what is missing or cannot be a name."""
+    if isinstance(name, str):
+        return str(name) if name.strip() else None
+    return None if is_missing(name) else text_of(name)
 
 
 def row_keys(scores: NDArray[np.floating[Any]], labels: IntArray | None = None) -> NDArray[np.uint64]:
@@ -126,9 +124,10 @@ def choose_rows(groups: NDArray[np.uint64], rows: NDArray[np.uint64], marks: Int
     rows of equal scores apart, of which some have a label and some have none.
     """
     order = np.lexsort((rows, groups) if marks is None else (marks, rows, groups))
-    starts = np.flatnonzero(np.diff(groups[order], prepend=groups[order[:1]] ^ np.uint64(1)))
+    sorted_groups = groups[order]
+    starts = np.flatnonzero(np.append(True, sorted_groups[1:] != sorted_groups[:-1])[: len(order)])
     sizes = np.diff(starts, append=len(groups))
-    coins = (groups[order[starts]] >> np.uint64(11)) * 2.0**-53  # numbers of 64 bits as numbers in [0, 1)
+    coins = (sorted_groups[starts] >> np.uint64(11)) * 2.0**-53  # numbers of 64 bits as numbers in [0, 1)
     return np.sort(order[starts + np.minimum(sizes * coins, sizes - 1).astype(np.int64)])
 
 
@@ -207,7 +206,7 @@ def one_row_per_group(
     >>> one_row_per_group(["ann", "bob", "ann", "bob"], rows)
     array([1, 2])
     """
-    names = check_groups(groups, n_rows=len(scores), name=name, index=scores.index).hashes
+    names = check_groups(groups, n_rows=len(scores), name=name, index=scores.index)
     keys = np.empty(len(scores), np.uint64)
     for rows in scores.blocks():
         block = scores.values[rows]
