@@ -309,9 +309,21 @@ class HullProgram:
         self.program = linear_program(Problem(self.rows, free, self.limits, cost=none, least=none, sharp=True))
 
     def is_infeasible(self) -> bool:
-        """Whether no weights fit, before anything is asked of one of them."""
+        """Whether surely no weights fit. A solver may say so of limits as small as its tolerance: it must prove it.
+
+        The least s with ``rows u <= limits + s`` is above 0 if, for some prices y >= 0, so is the value below (by
+        weak duality, as in ``certified``).
+        """
         self.program.solve()
-        return self.program.is_infeasible
+        if not self.program.is_infeasible:
+            return False
+        n_rows, n_columns = self.rows.shape
+        rows, free = np.hstack([self.rows, -np.ones((n_rows, 1))]), np.full(n_rows, -np.inf)
+        cost, least = np.append(np.zeros(n_columns), 1.0), np.zeros(n_columns + 1)
+        relaxed = linear_program(Problem(rows, free, self.limits, cost=cost, least=least, sharp=True))
+        relaxed.solve()
+        prices = np.maximum(-relaxed.prices, 0.0)
+        return bool(-(prices @ self.limits) > np.maximum(-(prices @ self.rows), 0.0).sum())
 
     def end(self, label: int, sign: float) -> float:
         """The upper end of w_label, or with ``sign`` -1 its lower end, however HiGHS rounded.
