@@ -309,7 +309,7 @@ class HullProgram:
         self.program = linear_program(Problem(self.rows, free, self.limits, cost=none, least=none, sharp=True))
 
     def is_infeasible(self) -> bool:
-        """Whether surely no weights fit. Of limits near its tolerance a solver may say so wrongly: it must prove it.
+        """Whether surely no weights fit. Near its tolerance a solver may say so wrongly, so it must prove it.
 
         The least s with ``rows u <= limits + s`` is above 0 if, for some prices y >= 0, so is the value below (by
         weak duality, as in ``certified``).
