@@ -94,8 +94,7 @@ def test_rows_left_out_that_cannot_be_are_refused(left_out: object, why: object)
 
 def test_a_cluster_says_what_was_left_out_of_one_path_or_of_all_together(tmp_path: Path) -> None:
     pytest.importorskip("pyspark")
-    from pacshift.rows import spark
-
+    spark = pytest.importorskip("pacshift.rows.spark")
     paths = [tmp_path / "a.parquet", tmp_path / "b.parquet"]
 
     def inputs(n_bad: int, *files: Path) -> tuple[Input, ...]:
