@@ -210,7 +210,7 @@ def test_prevalence_compare_plan_and_the_monitor_take_logits() -> None:
     report = watch.update(TARGET)
     assert report.fresh is not None
     assert report.fresh.softmax
-    with pytest.raises(InputError, match="softmax=True"):
+    with pytest.raises(InputError, match="tallies of logits, of which the softmax was counted, and of scores as"):
         watch.update(Tally.from_target(softmax(TARGET)))
     with pytest.raises(InputError, match="has softmax=False, but the source softmax=True"):
         watch.adopt(replace(report.fresh, softmax=False))
