@@ -286,8 +286,8 @@ def test_hull_is_what_scipy_finds(drawn: Counts, delta: float) -> None:
     for label, unit in enumerate(np.eye(n_classes)):
         least, most = linprog(unit, rows, limits), linprog(-unit, rows, limits)
         if not is_close and most.status == 0:
-            assert weights.lower[label] <= least.fun * (1 + 1e-4) + 1e-4
-            assert weights.upper[label] >= -most.fun * (1 - 1e-4) - 1e-4
+            assert weights.lower[label] <= np.array(least.fun) * (1 + 1e-4) + 1e-4
+            assert weights.upper[label] >= -np.array(most.fun) * (1 - 1e-4) - 1e-4
             continue
         assert weights.lower[label] == pytest.approx(least.fun, rel=1e-4, abs=1e-4)
         if np.isinf(weights.upper[label]):
