@@ -35,7 +35,7 @@ def test_every_method_has_the_row_that_calibrate_and_evaluate_give(compared: Com
 
 
 def test_a_table_for_people_and_one_for_programs(compared: Comparison) -> None:
-    assert repr(compared).splitlines()[1].startswith("PS-LP   target (PAC)")
+    assert repr(compared).splitlines()[1].startswith("PS-LP   target ")
     frame = compared.to_pandas()
     assert isinstance(frame, pd.DataFrame)
     assert frame.columns.tolist() == list(compared.columns)

@@ -32,7 +32,6 @@ from pacshift.methods.point_weights import bbse_soft
 from pacshift.methods.ps_w import example_threshold, worst_class_threshold
 from pacshift.methods.weight_box import eliminate
 from pacshift.scores.check import MIN_RATE
-from pacshift.words.statements import filled
 from strategies import drawn_scores, drawn_tally
 
 
@@ -274,11 +273,9 @@ def test_every_guarantee_has_a_meaning() -> None:
 
 @pytest.mark.parametrize("guarantee", MEANINGS)
 def test_the_words_are_filled_in(guarantee: Guarantee) -> None:
-    meaning = MEANINGS[guarantee]
     for cap, share in product((None, 0.15), (0.0, 0.02)):
         certificate = replace(birds(), guarantee=guarantee, class_epsilon=cap, contamination=share)
-        for text in (meaning.one_line, meaning.sentence, meaning.how_sure, meaning.assumption, meaning.caveat):
-            said = filled(text, certificate)
+        for said in (certificate.explain(), certificate.explain(full=True)):
             assert "{" not in said
             assert "  " not in said
 

@@ -1,5 +1,6 @@
 """``pacshift calibrate``: tables or tallies to a certificate."""
 
+import shlex
 import warnings
 from contextlib import nullcontext
 from pathlib import Path
@@ -55,6 +56,7 @@ def calibrate(
     ] = False,
     engine: options.Engine = "arrow",
     force: options.Force = False,
+    full: options.Full = False,
     as_json: options.Json = False,
 ) -> None:
     """Find thresholds with a guarantee, from a labelled SOURCE and an unlabelled TARGET.
@@ -68,7 +70,7 @@ def calibrate(
     from pacshift.files.codec import seal
     from pacshift.methods import resolve_method
     from pacshift.tally.groups import check_labels_per
-    from pacshift.words.statements import statements
+    from pacshift.words.statements import full_paragraphs, short_lines
 
     if out.suffix.lower() in (".html", ".htm"):
         raise InputError(
@@ -108,7 +110,8 @@ def calibrate(
         document = {"certificate": str(out), "trivial": certificate.trivial, **to_document(certificate)}
         print_json(seal(document))  # so that what is printed can be loaded like the file
     else:
-        print_words(statements(certificate))
+        more = f"More: pacshift report {shlex.quote(str(out))}"
+        print_words(full_paragraphs(certificate) if full else [*short_lines(certificate), more])
         say_written(out)
     if certificate.trivial:
         raise typer.Exit(NOTHING_CERTIFIED)

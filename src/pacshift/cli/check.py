@@ -1,15 +1,16 @@
-"""``pacshift check``: labels arrived later. Was the guarantee kept?"""
+"""``pacshift check``: labels arrived later. Was the promise kept?"""
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from pacshift.cli import options
 from pacshift.cli.console import BROKEN, note, plain, print_json, results, right_aligned
 from pacshift.cli.options import basic, expert, output, tables
-from pacshift.words.numbers import at_most, between, given, mean_size, percent
+from pacshift.words.display import MAX_ROWS
+from pacshift.words.numbers import MAX_LISTED, at_most, between, digits_against, given, mean_size, percent
+from pacshift.words.verdicts import COLOURS, VERDICTS
 
 if TYPE_CHECKING:
     from pacshift import Certificate, Check
@@ -28,10 +29,8 @@ def check(
     by_position: options.ByPosition = False,
     level: Annotated[float, expert("--level", "Confidence of the interval around the error.")] = 0.95,
     fail_on: Annotated[
-        Literal["broken", "consistent"],
-        output(
-            "--fail-on", "Exit with 4 if the error is above epsilon, or also if these rows are too few to tell."
-        ),
+        Literal["broken", "not-proven", "consistent"],
+        output("--fail-on", "Exit with 4 if broken, or also if not proven (or consistent: the same)."),
     ] = "broken",
     model_id: options.UsedModelId = None,
     group: Annotated[
@@ -42,9 +41,10 @@ def check(
         ),
     ] = None,
     drop_invalid: options.DropInvalid = False,
+    full: options.Full = False,
     as_json: options.Json = False,
 ) -> None:
-    """Compare the sets with true labels: error and size per class, and whether the guarantee was kept.
+    """Compare the sets with true labels: is the promise kept?
 
     Exit code 4 says that the error is above epsilon, whatever was promised, or that these rows are not the
     target's (see --level, --fail-on).
@@ -73,10 +73,10 @@ def check(
     if as_json:
         print_json({**_document(certificate, found), "group": group})
     else:
-        _show(certificate, found)
+        _show(certificate, found, full=full)
         if group is not None:
             results().print(f"One random row of each {plain(repr(group))} was compared.")
-    fine = ("kept",) if fail_on == "consistent" else ("kept", "consistent")
+    fine = ("kept", "within-epsilon", *(["not-proven"] if fail_on == "broken" else []))
     if found.verdict not in fine:  # a pipeline must stop, whatever the method had promised
         raise typer.Exit(BROKEN)
 
@@ -91,8 +91,8 @@ def group_column(certificate: "Certificate", table: "list[Path]", group: str | N
     if remembered in open_source(list(table), label=None, columns=certificate.columns).schema.names:
         return remembered
     note(
-        f"the certificate is about a random case of a random {remembered!r}, but this table has no such column: "
-        "every row counts as a draw of its own. Name the column with --group if rows belong together."
+        f"the certificate is about one random case per {remembered!r}, but this table has no such column: every "
+        "row counts by itself. Name the column with --group if rows belong together."
     )
     return None
 
@@ -135,27 +135,48 @@ def _ends(interval: "Interval", label: int) -> list[float]:
     return [float(interval.lower[label]), float(interval.upper[label])]
 
 
-def _show(certificate: "Certificate", found: "Check") -> None:
+def _show(certificate: "Certificate", found: "Check", *, full: bool) -> None:
+    """The verdict, then the table: of many classes those that were missed most, unless ``full``."""
     result, stated, console = found.evaluation, certificate.class_miss, results()
+    verdict = VERDICTS[found.verdict]
+    console.print(f"[{COLOURS[verdict.tone]}]{verdict.word}[/]: {plain(found.text)}")
     interval = f"{given(found.level)} interval"
-    table = right_aligned("class", "rows", "missed", interval, "the certificate says", "mean size", left=1)
+    table = right_aligned("class", "rows", "missed", interval, "certificate", "labels per set", left=1)
 
-    def add(name: str, rows: int, error: float, ends: Sequence[Any], *says: str, style: str = "") -> None:
-        cells = (percent(error), between(float(ends[0]), float(ends[1]))) if rows else ("-", "-")
+    def add(name: str, rows: int, error: float, interval: str, *says: str, style: str = "") -> None:
+        cells = (percent(error), interval) if rows else ("-", "-")
         table.add_row(plain(name), f"{rows:,}", *cells, *says, style=style)
 
-    for label, name in enumerate(certificate.classes):
+    shown = list(range(len(certificate.classes)))
+    if len(shown) > MAX_ROWS and not full:  # a class without rows has no error
+        shown = sorted(shown, key=lambda label: -result.class_error[label] if result.class_counts[label] else 1)
+    for label in shown[: MAX_LISTED if len(shown) > MAX_ROWS and not full else None]:
         rows, size = int(result.class_counts[label]), mean_size(result.class_size[label])
         says = "-" if stated is None else between(stated.lower[label], stated.upper[label])
-        ends = _ends(found.class_interval, label)
-        add(str(name), rows, result.class_error[label], ends, says, size if rows else "-")
+        low, high = _ends(found.class_interval, label)
+        add(
+            str(certificate.classes[label]),
+            rows,
+            result.class_error[label],
+            between(low, high),
+            says,
+            size if rows else "-",
+        )
+    if len(shown) > MAX_ROWS and not full:
+        table.add_row(f"the {MAX_LISTED} most missed of {len(shown)}: --full shows all", style="dim")
     table.add_section()
     promise = f"at most {given(certificate.epsilon)}" if certificate.guarantee == "pac-target" else "-"
-    add("all", result.n, result.error, (found.lower, found.upper), promise, mean_size(result.size), style="bold")
+    ends = between(found.lower, found.upper, digits_against(found.lower, certificate.epsilon))
+    add("all", result.n, result.error, ends, promise, mean_size(result.size), style="bold")
     if result.one_label:
         one, bound = found.one_label_interval, certificate.one_label_error
         n_one, says = round(result.one_label * result.n), "-" if bound is None else at_most(bound)
-        add("sets with one label", n_one, result.one_label_error, (one.lower, one.upper), says, "1.000")
+        add(
+            "one-label sets",
+            n_one,
+            result.one_label_error,
+            between(float(one.lower), float(one.upper)),
+            says,
+            "1.000",
+        )
     console.print(table)
-    colour = {"consistent": "yellow", "kept": "green"}.get(found.verdict, "red")
-    console.print(f"[{colour}]{found.verdict}[/]: {plain(found.text)}")

@@ -106,6 +106,7 @@ UsedModelId = Annotated[
     ),
 ]
 Force = Annotated[bool, output("--force -f", "Overwrite an existing output.")]
+Full = Annotated[bool, output("--full", "Print everything.")]
 Json = Annotated[bool, output("--json", "Print one JSON object, nothing else.")]
 
 Score = Annotated[

@@ -13,6 +13,9 @@ from pacshift.words.numbers import all_but, between, numbers_between, percent
 if TYPE_CHECKING:
     from pacshift import Prevalence
 
+WIDEST_TOLD = 0.5
+"""A range of the accuracy that is wider says nothing. A round number."""
+
 
 def prevalence(
     *,
@@ -58,21 +61,28 @@ def document(found: "Prevalence") -> dict[str, object]:
 
 
 def _show(found: "Prevalence") -> None:
-    from pacshift.words.statements import guessing, tells_accuracy
+    import numpy as np
 
-    table = Table("class", "share of the target", "share of the source", "weight", "recall")
-    shares = found.class_counts / found.class_counts.sum()
-    for place, name in enumerate(found.classes):
+    from pacshift.words.display import MAX_ROWS
+
+    shown, shares = np.arange(len(found.classes)), found.class_counts / found.class_counts.sum()
+    if len(shown) > MAX_ROWS:
+        shown = np.argsort(-found.mix.upper, kind="stable")[:MAX_ROWS]
+    table = Table("class", "source", "target", "weight", "recall")
+    for place in shown.tolist():
         share = between(found.mix.lower[place], found.mix.upper[place])
         weight = numbers_between(found.weights.lower[place], found.weights.upper[place])
         recall = between(found.recall.lower[place], found.recall.upper[place])
-        table.add_row(plain(name), share, percent(shares[place]), weight, recall)
-    console = results()
-    console.print(table)
-    beside = guessing(found.mix) if tells_accuracy(found.accuracy, found.mix, len(found.classes)) else ""
-    bounds = between(found.accuracy, found.accuracy_at_most)
-    accuracy = f" The classifier's accuracy on the target is then {bounds}{beside}."
-    console.print(
-        f"If label shift holds, all of this is right with probability at least {all_but(found.delta)}.{accuracy} "
-        "The bounds of these shares on a certificate are wider: it spends most of delta on its sets."
+        table.add_row(plain(found.classes[place]), percent(shares[place]), share, weight, recall)
+    console, said = (
+        results(),
+        f"If label shift holds, all bounds hold together with confidence {all_but(found.delta)}.",
     )
+    console.print(table)
+    if len(found.classes) > len(shown):
+        console.print(
+            f"The {MAX_ROWS} highest bounds; {len(found.classes) - MAX_ROWS:,} more classes with --json."
+        )
+    if found.accuracy_at_most - found.accuracy <= WIDEST_TOLD:
+        said += f" Accuracy of the top label: {between(found.accuracy, found.accuracy_at_most)}."
+    console.print(said)
