@@ -234,7 +234,7 @@ def test_a_scorer_of_sets_takes_frames_and_refuses_what_makes_no_sets(data: Any)
     appended = make_pipeline(StandardScaler(), wrap(LogisticRegression())).fit(X, y)
     with pytest.raises(InputError, match=r"got Pipeline\. Wrap the model, or the whole pipeline"):
         set_scorer()(appended, X, y)
-    assert not hasattr(appended, "calibrate")  # so docs/estimator.md says: wrap, do not append
+    assert not hasattr(appended, "calibrate")  # so docs/python.md says: wrap, do not append
 
 
 def test_random_scores_repeat_and_any_random_state_will_do(data: Any) -> None:
