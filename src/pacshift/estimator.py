@@ -268,7 +268,7 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
         keep: Any = None,
         groups: Any = None,
     ) -> LabelSheet:
-        """Draw rows of the target to be labelled, in random order, after a refusal or instead of assuming anything.
+        """Draw rows of the target to be labelled, in random order: after a refusal, or to assume nothing.
 
         Save the sheet, fill it in from the top, and pass it to ``calibrate`` with the same ``X_target``:
         ``model.calibrate(X_source, y_source, X_target, labelled="to_label.csv")``.
@@ -475,7 +475,7 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
 
 
 def _in_our_words(refusal: AssumptionError, *, groups: bool) -> AssumptionError:
-    """The refusal with lines of this estimator, which takes features where ``pacshift.label_sheet`` takes scores."""
+    """The refusal with lines of this estimator: it takes features where ``pacshift.label_sheet`` takes scores."""
     if refusal.attempt is None:  # labels were given: more of them are no way on
         return refusal
     *looks, budget = refusal.attempt.looks or (0,)

@@ -524,7 +524,7 @@ def require_scores(matrix: ScoreMatrix) -> None:
         low, high = column.min(), column.max()
         if low == round(low) and high == round(high) and np.isin(column, (low, high)).all():
             raise InputError(
-                f"target: column {name!r} holds only {low:g} and {high:g} among other numbers, so these are features, "
+                f"target: column {name!r} holds only {low:g} and {high:g} beside other numbers: these are features, "
                 "not scores. Pass what the classifier gives for them, such as model.predict_proba(X); of a "
                 "PACClassifier model.label_sheet(X, ...)."
             )
