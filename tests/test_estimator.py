@@ -371,7 +371,7 @@ def test_after_a_refusal_the_sheet_is_drawn_from_features_by_the_estimator() -> 
 def test_a_sheet_of_features_is_refused_before_anybody_labels_them() -> None:
     rng = np.random.default_rng(0)
     features = pd.DataFrame({"age": rng.integers(1, 14, 500), "sex": rng.integers(0, 2, 500)})
-    with pytest.raises(InputError, match=r"column 'sex' holds only 0 and 1 .* model.predict_proba"):
+    with pytest.raises(InputError, match=r"column 'sex' holds only 0 and 1, others do not.* model.predict_proba"):
         pacshift.label_sheet(features, budget=100)
     pacshift.label_sheet(rng.normal(0, 3, (500, 2)), budget=100)  # logits
     pacshift.label_sheet(np.eye(2)[rng.integers(0, 2, 500)], budget=100)  # one-hot answers

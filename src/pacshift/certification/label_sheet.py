@@ -524,9 +524,9 @@ def require_scores(matrix: ScoreMatrix) -> None:
         low, high = column.min(), column.max()
         if low == round(low) and high == round(high) and np.isin(column, (low, high)).all():
             raise InputError(
-                f"target: column {name!r} holds only {low:g} and {high:g} beside other numbers: these are features, "
-                "not scores. Pass what the classifier gives for them, such as model.predict_proba(X); of a "
-                "PACClassifier model.label_sheet(X, ...)."
+                f"target: column {name!r} holds only {low:g} and {high:g}, others do not: these are features, not "
+                "scores. Pass what the classifier gives for them, such as model.predict_proba(X). A PACClassifier "
+                "takes features: model.label_sheet(X, ...)."
             )
 
 
