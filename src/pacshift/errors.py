@@ -6,9 +6,9 @@ import sys
 from collections.abc import Callable
 from functools import wraps
 from traceback import walk_stack
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, TypeVar, cast
 
-Given, Result = ParamSpec("Given"), TypeVar("Result")
+Verb = TypeVar("Verb", bound=Callable[..., Any])
 
 ELSEWHERE = {
     "alpha": "epsilon",
@@ -49,11 +49,11 @@ def users_line() -> int:
     return next((level for level, (frame, _) in frames if not frame.f_code.co_filename.startswith(between)), 1)
 
 
-def did_you_mean(verb: Callable[Given, Result]) -> Callable[Given, Result]:
+def did_you_mean(verb: Verb) -> Verb:
     """The function, whose complaint about an unknown parameter names the one that was probably meant."""
 
     @wraps(verb)
-    def called(*values: Given.args, **named: Given.kwargs) -> Result:
+    def called(*values: Any, **named: Any) -> Any:
         try:
             return verb(*values, **named)
         except TypeError as error:  # raised before its first line, or not ours
@@ -71,7 +71,7 @@ def did_you_mean(verb: Callable[Given, Result]) -> Callable[Given, Result]:
             hint = f"It has {', '.join(known)}." if meant is None else f"Did you mean {meant!r}?"
             raise TypeError(f"{verb.__name__}() has no parameter {unknown!r}. {hint}") from None
 
-    return called
+    return cast(Verb, called)
 
 
 class PacshiftError(Exception):
