@@ -101,7 +101,7 @@ def test_epsilon_and_delta_have_the_same_defaults_everywhere(door: Callable[...,
 )
 def test_a_parameter_of_another_library_is_translated(unknown: str, hint: str) -> None:
     with pytest.raises(TypeError, match=rf"calibrate\(\) has no parameter {unknown!r}. {hint}"):
-        pacshift.calibrate([[0.9, 0.1]], [0], **{unknown: 0.1})
+        pacshift.calibrate([[0.9, 0.1]], [0], **{unknown: 0.1})  # type: ignore[arg-type]
 
 
 def test_a_warning_names_the_line_of_the_user() -> None:

@@ -67,8 +67,8 @@ def did_you_mean(verb: Verb) -> Verb:
             if unknown is None:
                 raise
             close = [ELSEWHERE[unknown]] if ELSEWHERE.get(unknown) in known else []
-            meant = (close or difflib.get_close_matches(unknown, known, 1) or [None])[0]
-            hint = f"It has {', '.join(known)}." if meant is None else f"Did you mean {meant!r}?"
+            close = close or difflib.get_close_matches(unknown, known, 1)
+            hint = f"Did you mean {close[0]!r}?" if close else f"It has {', '.join(known)}."
             raise TypeError(f"{verb.__name__}() has no parameter {unknown!r}. {hint}") from None
 
     return cast(Verb, called)
