@@ -270,7 +270,7 @@ class BettingTest:
         return bool(self.cells)
 
     def first_margin(self, misses: IntArray) -> float:
-        """Below 0 where the cell that is asked first fails, and so the test; a number that falls as misses grow."""
+        """Below 0 where the cell that is asked first fails, and so the test; it falls as misses grow."""
         rates = self.miss_rates(misses)
         if self._needs_no_bets(rates):
             return np.inf
