@@ -79,12 +79,11 @@ def last_passing(path: ThresholdPath, margin: Callable[[FloatArray], float], *, 
         if n_asked % 4 and np.isfinite(drop):
             middle = min(max(low + round((high - low) * at_low / drop), low + 1), high - 1)
         found = margin(path.thresholds(middle))
-        if passed_before == (
-            found >= 0
-        ):  # the other end stays: half its margin brings the next question nearer to it
-            at_low, at_high = (at_low, at_high / 2) if passed_before else (at_low / 2, at_high)
-        passed_before = found >= 0
-        low, high, at_low, at_high = (middle, high, found, at_high) if found >= 0 else (low, middle, at_low, found)
+        passed = found >= 0
+        if passed == passed_before:  # half the margin of the end that stays: the next question is nearer to it
+            at_low, at_high = (at_low, at_high / 2) if passed else (at_low / 2, at_high)
+        low, high, at_low, at_high = (middle, high, found, at_high) if passed else (low, middle, at_low, found)
+        passed_before = passed
     return low
 
 
