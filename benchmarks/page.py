@@ -48,7 +48,7 @@ BLOCKS = {
         "population-table",
     ),
 }
-"""Pages with the blocks that the lab writes. What a reader of the site needs is in docs/, all other tables in RESULTS."""
+"""Pages with the blocks that the lab writes. Those of the site are in docs/, the others in RESULTS."""
 
 
 def page_of(block: str) -> Path:

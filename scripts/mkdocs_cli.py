@@ -1,7 +1,7 @@
 """MkDocs hook: what the site has instead of what the Markdown files say.
 
-The command reference is written from the commands themselves, so that it cannot go stale. Links from a page to files of
-the repository that are not part of the site lead to where the repository is kept.
+The command reference is written from the commands themselves, so that it cannot go stale. Links from a page to
+files of the repository that are not part of the site lead to where the repository is kept.
 """
 
 import posixpath

@@ -61,7 +61,7 @@ def require_told(page: Path, now: str, *, test: str, rel: float) -> None:
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """The folder that ``pacshift demo`` writes, and what it prints: it takes seconds, and many pages begin with it."""
+    """The folder that ``pacshift demo`` writes, and what it prints: made once for all pages."""
     folder = tmp_path_factory.mktemp("demo")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)

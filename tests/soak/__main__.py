@@ -1,4 +1,4 @@
-"""``python -m soak``: everything at full size. Prints a table; with ``--write`` it goes into benchmarks/results/survives.md.
+"""``python -m soak``: everything at full size. Prints a table; ``--write``: into benchmarks/results/survives.md.
 
 ``--share 0.1`` runs a tenth of the cases.
 """
