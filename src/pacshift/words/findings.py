@@ -112,7 +112,7 @@ def suspicious(tally: Tally) -> tuple[str, ...]:
     right = int(source.counts[source.predicted == source.labels].sum())
     if source.n_rows >= FEWEST_ROWS_ALIKE and right * tally.n_classes < source.n_rows:
         found.append(
-            f"the label with the top score is right for {percent(right / source.n_rows)} of the source rows, fewer "
+            f"the label with the top score is right for {percent(right / source.n_rows)} of the source rows, less "
             "than by chance. Are score columns swapped, or are small scores the likely ones? The promise holds "
             "even so, but sets are larger than they need to be."
         )
