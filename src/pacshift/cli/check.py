@@ -1,20 +1,24 @@
 """``pacshift check``: labels arrived later. Was the promise kept?"""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from pacshift.cli import options
 from pacshift.cli.console import BROKEN, note, plain, print_json, results, right_aligned
 from pacshift.cli.options import basic, expert, output, tables
-from pacshift.words.display import MAX_ROWS
-from pacshift.words.numbers import MAX_LISTED, at_most, between, digits_against, given, mean_size, percent
+from pacshift.words.numbers import DIGITS, MAX_LISTED, at_most, between, digits_against, given, mean_size, percent
 from pacshift.words.verdicts import COLOURS, VERDICTS
 
 if TYPE_CHECKING:
     from pacshift import Certificate, Check
     from pacshift.bounds import Interval
+
+
+MOST_ALONE = 10
+"""With more classes the table would be too long: the sets that hold a label alone are then only in ``--json``."""
 
 
 def check(
@@ -124,6 +128,9 @@ def _document(certificate: "Certificate", found: "Check") -> dict[str, object]:
                 "error_interval": _ends(found.class_interval, label),
                 "stated": None if stated is None else _ends(stated, label),
                 "size": options.finite_or_none(result.class_size[label]),
+                "alone": int(result.alone_counts[label]),
+                "alone_error": options.finite_or_none(result.alone_error[label]),
+                "alone_error_interval": _ends(found.alone_interval, label),
             }
             for label, name in enumerate(certificate.classes)
         ],
@@ -137,46 +144,43 @@ def _ends(interval: "Interval", label: int) -> list[float]:
 
 def _show(certificate: "Certificate", found: "Check", *, full: bool) -> None:
     """The verdict, then the table: of many classes those that were missed most, unless ``full``."""
+    import numpy as np
+
+    from pacshift.words.display import MAX_ROWS
+
     result, stated, console = found.evaluation, certificate.class_miss, results()
     verdict = VERDICTS[found.verdict]
     console.print(f"[{COLOURS[verdict.tone]}]{verdict.word}[/]: {plain(found.text)}")
     interval = f"{given(found.level)} interval"
     table = right_aligned("class", "rows", "missed", interval, "certificate", "labels per set", left=1)
 
-    def add(name: str, rows: int, error: float, interval: str, *says: str, style: str = "") -> None:
-        cells = (percent(error), interval) if rows else ("-", "-")
+    def add(name: str, rows: int, error: float, ends: Sequence[Any], *says: str, style: str = "") -> None:
+        low, high = map(float, ends)
+        cells = (percent(error), between(low, high, digits if style else DIGITS)) if rows else ("-", "-")
         table.add_row(plain(name), f"{rows:,}", *cells, *says, style=style)
 
+    digits = digits_against(found.lower, certificate.epsilon)  # as in the sentence
     shown = list(range(len(certificate.classes)))
-    if len(shown) > MAX_ROWS and not full:  # a class without rows has no error
-        shown = sorted(shown, key=lambda label: -result.class_error[label] if result.class_counts[label] else 1)
-    for label in shown[: MAX_LISTED if len(shown) > MAX_ROWS and not full else None]:
+    is_cut = len(shown) > MAX_ROWS and not full
+    if is_cut:  # a class without rows has no error
+        errors = np.where(result.class_counts > 0, result.class_error, -1.0)
+        shown = np.argsort(-errors, kind="stable")[:MAX_LISTED].tolist()
+    for label in shown:
         rows, size = int(result.class_counts[label]), mean_size(result.class_size[label])
         says = "-" if stated is None else between(stated.lower[label], stated.upper[label])
-        low, high = _ends(found.class_interval, label)
-        add(
-            str(certificate.classes[label]),
-            rows,
-            result.class_error[label],
-            between(low, high),
-            says,
-            size if rows else "-",
-        )
-    if len(shown) > MAX_ROWS and not full:
-        table.add_row(f"the {MAX_LISTED} most missed of {len(shown)}: --full shows all", style="dim")
+        ends = _ends(found.class_interval, label)
+        add(str(certificate.classes[label]), rows, result.class_error[label], ends, says, size if rows else "-")
+    if is_cut:
+        table.add_row(f"... the most missed of {len(certificate.classes)}; --full shows all")
     table.add_section()
     promise = f"at most {given(certificate.epsilon)}" if certificate.guarantee == "pac-target" else "-"
-    ends = between(found.lower, found.upper, digits_against(found.lower, certificate.epsilon))
-    add("all", result.n, result.error, ends, promise, mean_size(result.size), style="bold")
+    add("all", result.n, result.error, (found.lower, found.upper), promise, mean_size(result.size), style="bold")
     if result.one_label:
         one, bound = found.one_label_interval, certificate.one_label_error
-        n_one, says = round(result.one_label * result.n), "-" if bound is None else at_most(bound)
-        add(
-            "one-label sets",
-            n_one,
-            result.one_label_error,
-            between(float(one.lower), float(one.upper)),
-            says,
-            "1.000",
-        )
+        says = "-" if bound is None else at_most(bound)
+        n_one = int(result.alone_counts.sum())
+        add("one-label sets", n_one, result.one_label_error, (one.lower, one.upper), says, "1.000")
+        for label, name in enumerate(certificate.classes if len(certificate.classes) <= MOST_ALONE else ()):
+            count, error = int(result.alone_counts[label]), result.alone_error[label]
+            add(f"only {name!r}", count, error, _ends(found.alone_interval, label), "-", "1.000")
     console.print(table)

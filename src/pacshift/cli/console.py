@@ -36,7 +36,7 @@ from pacshift.errors import (
 )
 from pacshift.files.origin import EPOCH_VARIABLE, current_time
 
-BAD_INPUT, NOTHING_CERTIFIED, BROKEN, OTHER_MODEL, UNEXPECTED = 2, 3, 4, 5, 1
+BAD_INPUT, NOTHING_CERTIFIED, BROKEN, OTHER_MODEL, GAP, UNEXPECTED = 2, 3, 4, 5, 6, 1
 PIPE_WIDTH = 120  # columns of tables that go into a file or a pipe
 
 CALLED = {
