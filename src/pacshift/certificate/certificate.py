@@ -140,7 +140,7 @@ class Certificate:
     >>> certificate.sets([[0.9, 0.1], [0.1, 0.9]])
     array([[ True, False],
            [False,  True]])
-    >>> print(certificate.explain().splitlines()[-2])
+    >>> print(certificate.explain().splitlines()[-3])
     Sets on the target: 100 % name one label, 0 % both, none is empty; 1.000 labels on average.
     """
 

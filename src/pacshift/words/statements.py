@@ -155,7 +155,7 @@ def _promise(certificate: Certificate) -> Statement:
         )
     if per:
         about += " A group with many rows counts no more than the others."
-    about = " ".join([about, *_may_all_be_missed(certificate)])
+    about = " ".join([about, *may_all_be_missed(certificate)])
     return Statement(
         "promise",
         f"{head}: {missed}. Confidence {sure}, if {_conditions(certificate)}.{alone}{extra}",
@@ -230,7 +230,7 @@ def outside(certificate: Certificate) -> str:
     return " among cases that have one"
 
 
-def _may_all_be_missed(certificate: Certificate) -> Iterator[str]:
+def may_all_be_missed(certificate: Certificate) -> Iterator[str]:
     """What is not promised of a class where part of the target may be anything.
 
     Section "A limit per class" of docs/methods/trust-proofs.md.
@@ -491,7 +491,7 @@ def _classes(certificate: Certificate) -> Iterator[Statement]:
         yield Statement(
             "classes",
             f"Worst class: {said} {alone}",
-            " ".join([*full_text, *_may_all_be_missed(certificate)]),
+            " ".join([*full_text, *may_all_be_missed(certificate)]),
             advice,
             {"label": worst, "ends": (low, high), "is_sure": is_sure},
         )
