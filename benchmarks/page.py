@@ -27,6 +27,7 @@ BLOCKS = {
     "scale.md": ("rows", "calibrate", "classes", "files", "workers", "cost"),
     "guarantee.md": ("guarantee", "hunt"),
     "how-much-data.md": ("needs",),
+    "methods/ps-w.md": ("boxes",),
     "tables/sharpness.md": ("sharpness",),
     "tables/power.md": ("power", "power-unseen"),
     "tables/few-labels.md": ("labels",),
