@@ -4,9 +4,8 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 import numpy as np
-import scipy
 
-from pacshift.arrays import BoolArray, Label, LabelsLike, ScoresLike
+from pacshift.arrays import BoolArray, Label, LabelsLike, ScoresLike, scipy
 from pacshift.bounds import Interval, binomial_cut, clopper_pearson
 from pacshift.certificate import Certificate
 from pacshift.errors import InputError
