@@ -1,4 +1,4 @@
-"""The pages "In a service" and "Deploy": their examples run where their libraries are installed, and always compile."""
+"""The pages "In a service" and "Deploy": their examples run where their libraries are installed, and compile."""
 
 import re
 import shlex
