@@ -109,6 +109,13 @@ def suspicious(tally: Tally) -> tuple[str, ...]:
             "source and target have the same number of rows in every group of predicted label and top score. If "
             "they are the same rows, nothing was learned about another population: pass the target's own scores."
         )
+    right = int(source.counts[source.predicted == source.labels].sum())
+    if source.n_rows >= FEWEST_ROWS_ALIKE and right * tally.n_classes < source.n_rows:
+        found.append(
+            f"the label with the top score is right for {percent(right / source.n_rows)} of the source rows, less "
+            "than by chance. Are score columns swapped, or are small scores the likely ones? The promise holds "
+            "even so, but sets are larger than they need to be."
+        )
     shared = 0 if tally.target_grouped is None else tally.target_grouped.shared
     if shared:
         found.append(
