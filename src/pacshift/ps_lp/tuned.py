@@ -58,8 +58,8 @@ Room for wrong estimates: at 1.5 or 4 sizes change by less than 0.1 %.
 """
 
 GUESSED_DEVIATIONS = 2.0
-"""The step that is tested first errs, by the estimate, so many standard deviations of a class less than ε. It saves
-time where it is about right, and changes nothing else."""
+"""The step that is tested first errs, by the estimate, so many standard deviations of a class less than ε. It
+saves time where it is about right, and changes nothing else."""
 
 MIN_ROWS_IN_BIN = 20
 """Source rows in a bin that tell how its scores are spread. With 5 or 80 sizes change by at most 0.2 %."""
