@@ -8,9 +8,8 @@ from numbers import Real
 from typing import Literal, get_args
 
 import numpy as np
-import scipy  # its parts load when first used
 
-from pacshift.arrays import FloatArray, IntArray
+from pacshift.arrays import FloatArray, IntArray, scipy
 from pacshift.bounds import Interval, binomial_cdf
 from pacshift.errors import InputError
 from pacshift.methods.base import Method, Solution, Task, one_threshold
