@@ -27,7 +27,7 @@ def methods(as_json: options.Json = False) -> None:
         table.add_row(f"[bold]{method.name}[/]", guarantee_cell(method.guarantee), method.idea)
     console = results()
     console.print(table)
-    for meaning in MEANINGS.values():
+    for meaning in (MEANINGS[one] for one in MEANINGS if one in {method.guarantee for method in chosen}):
         console.print(f"{meaning.in_short}: {meaning.legend}", soft_wrap=True)
     for method in chosen:
         if method.extra_assumption:

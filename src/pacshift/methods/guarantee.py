@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 
-Guarantee: TypeAlias = Literal["pac-target", "pac-source", "marginal", "none"]
-"""What a method promises: PAC on the target, PAC on the source only, on average over calibrations, nothing."""
+Guarantee: TypeAlias = Literal["pac-target", "pac-accepted", "pac-source", "marginal", "none"]
+"""What a method promises: PAC on the target, PAC for what is accepted there, PAC on the source only, on average
+over calibrations, nothing."""
 
 
 class HasGuarantee(Protocol):
@@ -36,6 +37,13 @@ MEANINGS: dict[Guarantee, Meaning] = {
         promises_target=True,
         legend="at most epsilon of the target missed, with confidence 1 - delta, if label shift holds (PS-T: if "
         "the labels are a random sample)",
+    ),
+    "pac-accepted": Meaning(
+        in_short="accepted",
+        title="promise about what is accepted",
+        tone="good",
+        promises_target=True,
+        legend="at most epsilon of the accepted target cases wrong, with confidence 1 - delta",
     ),
     "marginal": Meaning(
         in_short="target, on average",

@@ -22,7 +22,7 @@ from pacshift.report.page import Picture, drawn, groups_picture, render, write_p
 from pacshift.rows.sets import mean_and_empty
 from pacshift.words.findings import LABELS_CERTIFY, OTHER_WAYS, too_small
 from pacshift.words.numbers import between, capital, given, mean_size, one_of, percent
-from pacshift.words.statements import headline, most_changed, outside, statements
+from pacshift.words.statements import accepted_share, headline, most_changed, outside, statements
 
 MAX_BARS = 4
 """Classes in a small picture of the first screen."""
@@ -201,6 +201,33 @@ def _bars(certificate: Certificate, facts: Mapping[str, Mapping[str, Any]]) -> l
         found.append(
             Bars("Missed, by class.", legend, rows, scale, certificate.epsilon, cut(len(rows), "highest bounds"))
         )
+    wrong = certificate.accepted_error
+    if wrong is not None and not certificate.trivial:
+        worst = np.argsort(-wrong.upper, kind="stable")[:most].tolist()
+        rows = [
+            Bar(
+                str(names[k]),
+                between(wrong.lower[k], wrong.upper[k]),
+                wrong.lower[k],
+                wrong.upper[k],
+                marked=k == worst[0],
+            )
+            for k in worst
+        ]
+        legend = (
+            f"Bar: share of a label’s accepted cases that is wrong. Line: ε = {given(certificate.epsilon)} for "
+            "all together."
+        )
+        found.append(
+            Bars("Wrong, by label.", legend, rows, 1.0, certificate.epsilon, cut(len(rows), "highest bounds"))
+        )
+    share = accepted_share(certificate) if certificate.accepts else None
+    if share is not None:
+        rows = [
+            Bar("accepted", percent(share), 0.0, share),
+            Bar("left to a person", percent(1 - share), 0.0, 1 - share),
+        ]
+        found.append(Bars("Cases.", "Share of the target’s cases.", rows))
     if sizes := facts["sets"]:
         several = "both labels" if len(names) == 2 else "several labels"
         shares = {"one label": sizes["one"], several: sizes["several"], "empty": sizes["empty"]}
@@ -248,13 +275,14 @@ def _origin(certificate: Certificate) -> list[tuple[str, str]]:
     return found
 
 
-def threshold_shown(cut: float) -> str:
+def threshold_shown(cut: float, accepts: bool = False) -> str:
     """A threshold in the table of classes.
 
-    >>> threshold_shown(0.123456), threshold_shown(-math.inf), threshold_shown(math.inf)
-    ('0.1235', 'in every set', 'in no set')
+    >>> threshold_shown(0.123456), threshold_shown(-math.inf), threshold_shown(math.inf, True)
+    ('0.1235', 'in every set', 'never accepted')
     """
-    return f"{cut:.4g}" if math.isfinite(cut) else "in every set" if cut < 0 else "in no set"
+    always, never = ("always accepted", "never accepted") if accepts else ("in every set", "in no set")
+    return f"{cut:.4g}" if math.isfinite(cut) else always if cut < 0 else never
 
 
 def _pictures(certificate: Certificate) -> dict[str, Picture]:

@@ -111,15 +111,16 @@ def suspicious(tally: Tally) -> tuple[str, ...]:
 
 def check_in_words(found: "Check", certificate: Certificate) -> str:
     """The counts behind the verdict, what was promised, and what may be behind a broken promise."""
-    n_rows, missed, allowed = found.evaluation.n, found.missed, given(certificate.epsilon)
-    rows = (
-        f"{missed:,} of {plural(n_rows, 'row')} {'was' if missed == 1 else 'were'} missed, {percent(found.error)}"
-    )
+    n_rows, missed, allowed = found.n_judged, found.missed, given(certificate.epsilon)
+    if found.of_accepted and not n_rows:
+        return f"None of these {plural(found.evaluation.n, 'row')} is accepted: they cannot tell."
+    row, how = ("accepted row", "wrong") if found.of_accepted else ("row", "missed")
+    rows = f"{missed:,} of {plural(n_rows, row)} {'was' if missed == 1 else 'were'} {how}, {percent(found.error)}"
     if found.verdict == "no-evidence":
         return f"{_not_the_target(found, certificate)} {rows}."
     interval = between(found.lower, found.upper, digits_against(found.lower, certificate.epsilon))
     promise = f"the promise allows {allowed}"
-    if certificate.guarantee != "pac-target":
+    if certificate.guarantee not in ("pac-target", "pac-accepted"):
         kind = "this on average only" if promises_target(certificate) else "nothing about the target"
         promise = f"{allowed} was asked for, but {certificate.method} promises {kind}"
     sentences = [f"{rows} ({given(found.level)} interval: {interval}); {promise}."]
@@ -253,7 +254,12 @@ def verification_in_words(
     return "\n".join(lines)
 
 
-def ways_on(expected_sizes: Sequence[tuple[int, float]] = (), *, command: str | None = None) -> str:
+def ways_on(
+    expected_sizes: Sequence[tuple[int, float]] = (),
+    *,
+    command: str | None = None,
+    other_ways: Sequence[str] = OTHER_WAYS,
+) -> str:
     """What to do after a refusal.
 
     ``expected_sizes`` are numbers of labelled target rows, and about how many labels per set they would certify;
@@ -265,8 +271,8 @@ def ways_on(expected_sizes: Sequence[tuple[int, float]] = (), *, command: str | 
     sizes = [f"{mean_size(size)} with {count:,}" for count, size in expected_sizes]
     about = f" Labels per set to be expected: {', '.join(sizes)} labelled rows (an estimate)." if sizes else ""
     draw = command or "pacshift.label_sheet draws the rows, and calibrate(..., labelled=sheet) certifies"
-    bounds, share, train = OTHER_WAYS
-    return f"Ways on: (1) {LABELS_CERTIFY}{about} {draw}. (2) {bounds} {share} (3) {train}"
+    *others, train = other_ways
+    return f"Ways on: (1) {LABELS_CERTIFY}{about} {draw}. (2) {' '.join(others)} (3) {train}"
 
 
 def too_small(attempt: "Attempt") -> str:

@@ -87,7 +87,11 @@ def full_paragraphs(certificate: Certificate) -> list[str]:
 def short_lines(certificate: Certificate) -> list[str]:
     """The short form: promise, implied change, test, worst class, sets, and the first note if there is one."""
     said = [one.short for one in statements(certificate) if one.short]
-    return sorted(said, key=lambda line: not line.startswith(("Sets:", "Why:"))) if certificate.trivial else said
+    return (
+        sorted(said, key=lambda line: not line.startswith(("Sets:", "Accepted:", "Why:")))
+        if certificate.trivial
+        else said
+    )
 
 
 def statements(certificate: Certificate, *, most_notes: int | None = MAX_NOTES) -> list[Statement]:
@@ -146,10 +150,15 @@ def _promise(certificate: Certificate) -> Statement:
             f"worse.{f' With confidence {sure}, {limit} are missed.' if limit else ''}{extra}"
         )
         return Statement("promise", said, said)
+    if certificate.accepts:
+        missed, unset, limit = f"{missed.replace(' of target', ' of accepted target')}", "are wrong", ""
+        meaning = meaning.replace("give sets that miss more", "accept more wrong labels")
     missed = f"{despite}{missed}{f', and {limit},' if limit else ''} {unset}"
     alone = "" if needs else " Label shift is not needed."
     about = "The promise is about all cases together. It does not cover each class, a subgroup or a single case."
-    if limit or facts.any_mix:
+    if certificate.accepts:
+        about = "All other cases are left to a person. The promise is about all accepted cases together."
+    elif limit or facts.any_mix:
         about = (
             f"It covers all cases together and each class{part}. It does not cover a subgroup or a single case."
         )
@@ -165,6 +174,8 @@ def _promise(certificate: Certificate) -> Statement:
 
 def headline(certificate: Certificate) -> str:
     """The promise as the one sentence of a page."""
+    if certificate.trivial and certificate.accepts:
+        return "Nothing is accepted: every case is left to a person."
     if certificate.trivial:
         return f"Every set contains {_every_label(certificate)}. That is always right, and says nothing."
     hit, sure = f"at least {all_but(certificate.epsilon)} of the", all_but(certificate.delta)
@@ -174,6 +185,8 @@ def headline(certificate: Certificate) -> str:
     return {
         "pac-target": f"If {where}, the set contains the true label for {hit} target cases, with confidence "
         f"{sure}.",
+        "pac-accepted": f"If {where}, at most {given(certificate.epsilon)} of the accepted target cases are "
+        f"wrong, with confidence {sure}. All others are left to a person.",
         "marginal": f"If {where}, the set contains the true label for {hit} target cases, on average over many "
         "calibrations. This one may do worse.",
         "pac-source": f"The set contains the true label for {hit} source cases, with confidence {sure}. Nothing "
@@ -439,6 +452,9 @@ def noticeable_words(kind: str, size: float, below: float) -> str:
 def _classes(certificate: Certificate) -> Iterator[Statement]:
     """How often classes are missed, the worst first, and how often sets with one label are wrong."""
     bounds, one_label = certificate.class_miss, certificate.one_label_error
+    if certificate.accepts:
+        yield from _accepted(certificate)
+        return
     if certificate.trivial:
         return
     alone, part = "One-label sets: no bound.", outside(certificate)
@@ -499,6 +515,49 @@ def _classes(certificate: Certificate) -> Iterator[Statement]:
         yield Statement("one label", "", full, facts={"most": one_label})
 
 
+def _accepted(certificate: Certificate) -> Iterator[Statement]:
+    """How often accepted labels are wrong, the worst first, and how many cases are accepted."""
+    kept, wrong, sure = certificate.accepted, certificate.accepted_error, all_but(certificate.delta)
+    if certificate.trivial:
+        said = "Accepted: nothing; every case is left to a person, its set has every label."
+        yield Statement("sets", said, said)
+        return
+    if kept is not None and wrong is not None:
+        worst = worst_class(wrong)
+        most = float(wrong.upper[worst])
+        order = np.argsort(-wrong.upper, kind="stable").tolist()
+
+        def told(label: int) -> str:
+            share, error = (between(one.lower[label], one.upper[label]) for one in (kept, wrong))
+            return f"{share} accepted, {error} of these wrong"
+
+        said = f"{at_most(most)} of its accepted cases wrong (highest bound: {called(certificate.classes[worst])})"
+        yield Statement(
+            "classes",
+            f"Worst label: {said}; confidence {sure}." if most < 1 else "",
+            f"By predicted label: {_named(certificate, order, told)}. These bounds hold together with confidence "
+            f"{sure}, beside the promise. The {given(certificate.epsilon)} are promised for all labels together.",
+            facts={"label": worst, "ends": (float(wrong.lower[worst]), most), "is_sure": False},
+        )
+    share, never = accepted_share(certificate), np.flatnonzero(np.isposinf(certificate.thresholds)).tolist()
+    counted = "the top label where its score reaches the threshold of its label"
+    if share is not None:
+        counted = f"{percent(share)} of the target's cases"
+    said = f"{counted}; the others are left to a person."
+    rule = "The top label is accepted where its score is at least the threshold of its label."
+    if never:
+        rule += f" Never accepted: {shorten([certificate.classes[label] for label in never])}."
+    yield Statement(
+        "sets", f"Accepted: {said}", f"Accepted: {said} {rule} The set of a case that is left has every label."
+    )
+
+
+def accepted_share(certificate: Certificate) -> float | None:
+    """The share of the target's cases that is accepted; None if it was not counted."""
+    sizes = certificate.set_sizes
+    return None if sizes is None or not sizes.sum() else float(sizes[1] / sizes.sum())
+
+
 def worst_class(misses: Interval) -> int:
     """The class with the highest bound of its misses."""
     return int(np.argmax(misses.upper))
@@ -507,9 +566,12 @@ def worst_class(misses: Interval) -> int:
 def _sets(certificate: Certificate) -> Iterator[Statement]:
     """Which labels are in a set, and how many: is it useful?"""
     sizes = certificate.set_sizes
+    if certificate.accepts and not (certificate.trivial and certificate.reasons):
+        return
     if certificate.trivial:
         said = f"Sets: every set contains {_every_label(certificate)}. That is always right, and says nothing."
-        yield Statement("sets", said, said)
+        if not certificate.accepts:
+            yield Statement("sets", said, said)
         if certificate.reasons:
             more = len(certificate.reasons) - 1
             rest = f" (and {plural(more, 'more reason')})" if more else ""
@@ -661,6 +723,7 @@ def to_text(certificate: Certificate) -> str:
     )
     promise = {
         "pac-target": f"at most {epsilon} of the target missed; confidence {sure}, if {if_mix}",
+        "pac-accepted": f"at most {epsilon} of the accepted target cases wrong; confidence {sure}, if {if_mix}",
         "marginal": f"at most {epsilon} of the target missed on average over many calibrations, if {if_mix}",
         "pac-source": f"at most {epsilon} of the source missed; confidence {sure}; none about the target",
         "none": "none",
@@ -671,7 +734,11 @@ def to_text(certificate: Certificate) -> str:
         now = f"about {percent(ends[0])}" if certificate.prevalence is None else between(*ends)
         name, before = one_line(called(certificate.classes[label])), percent(said["change"]["before"])
         lines["change"] = f"{name} {before} -> {now}"
-    if certificate.trivial:
+    if certificate.accepts:
+        share = accepted_share(certificate)
+        accepted = "nothing is accepted" if certificate.trivial else "the top label is accepted"
+        lines["sets"] = accepted + (f" for {percent(share)} of the target's cases" if share else "")
+    elif certificate.trivial:
         lines |= {"sets": "every set contains all labels (uninformative)", "worst": "nothing is missed"}
     elif said["sets"]:
         lines["sets"] = size_words(certificate.set_sizes, never_empty=certificate.never_empty).rstrip(".")
@@ -684,6 +751,11 @@ def to_text(certificate: Certificate) -> str:
             else f"{at_most(high)} of any class missed"
         )
         one = f"; one-label sets {at_most(said['one label']['most'])} wrong" if "one label" in said else ""
+        told = (
+            told.replace("of any class missed", "of any label's accepted cases wrong")
+            if certificate.accepts
+            else told
+        )
         lines["worst"] = f"{told}{outside(certificate)}{one}"
     n_notes = len(certificate.reasons) + len(certificate.notes)
     notes = f"{plural(n_notes, 'note')}, explain() says more"
@@ -708,13 +780,17 @@ def to_html(certificate: Certificate) -> str:
         order = certificate.class_counts if missed is None else -missed.upper
         shown = np.argsort(order, kind="stable")[:MAX_ROWS]
     header = ["class", "source", "target", "missed", "threshold"]
+    if certificate.accepts:
+        header[3], missed = "wrong if accepted", certificate.accepted_error
     rows = [
         [
             one_line(str(certificate.classes[label])),
             percent(certificate.class_counts[label] / max(certificate.n_source, 1)),
             "not bounded" if mix is None else between(mix.lower[label], mix.upper[label]),
             "not bounded" if missed is None else between(missed.lower[label], missed.upper[label]),
-            "in every set" if np.isneginf(cut := certificate.thresholds[label]) else f"{cut:.6g}",
+            "in every set"
+            if np.isneginf(certificate.thresholds[label]) and not certificate.accepts
+            else f"{certificate.thresholds[label]:.6g}",
         ]
         for label in shown.tolist()
     ]
