@@ -13,7 +13,7 @@ wrong without harm to the guarantee; it then costs size.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -218,7 +218,7 @@ def tuned_path(
     if rows is not None:
         best: Curves = fit_row_curves(rows, mix)
     else:
-        source, best = replace(tally, counts=held), fit_curves(binned, bins, mix, epsilon=epsilon)
+        source, best = tally.with_counts(held), fit_curves(binned, bins, mix, epsilon=epsilon)
         # The curves of well calibrated scores: one threshold for all classes.
         plain = BentLines(np.tile([-1.0, 1.0], (len(mix), 1)), np.zeros(len(mix)), np.ones((len(mix), 3)))
         if mean_size(best) > (1 - MIN_GAIN) * mean_size(plain):
@@ -232,7 +232,7 @@ def certified_on_path(
     tally: Tally, held: IntArray, path: ThresholdPath, passes: Callable[[IntArray], bool]
 ) -> FloatArray:
     """Step "The search": the last vector found that passes on the rows not held out; -inf where none is found."""
-    certifying = replace(tally, counts=tally.counts - held)
+    certifying = tally.with_counts(tally.counts - held)
     return last_passing(path, lambda thresholds: passes(certifying.misses(thresholds)))
 
 

@@ -263,8 +263,19 @@ def expected_tests(tally: "Tally") -> int:
     return len(tally.values).bit_length() + 2
 
 
+def rank_threshold(tally: "Tally", cut: int) -> float:
+    """The largest τ with at most ``cut`` scores below it, fewer than there are; -inf for a negative ``cut``."""
+    if cut < 0:
+        return -np.inf
+    if tally.raw is not None:
+        return tally.raw.at_rank(cut)
+    return largest_threshold(tally, lambda below: bool(below.sum() <= cut))
+
+
 def class_threshold(tally: "Tally", label: int, cut: int) -> float:
     """The largest τ with at most ``cut`` scores of one class below it; -inf for a negative ``cut``."""
+    if tally.raw is not None:
+        return tally.raw.at_rank(cut, label) if cut >= 0 and tally.class_counts[label] else -np.inf
     start, end = tally.starts[label], tally.starts[label + 1]
     if cut < 0 or start == end:
         return -np.inf
