@@ -100,6 +100,7 @@ def suspicious(tally: Tally) -> tuple[str, ...]:
     found = [*logits_note(tally)]
     source, target = tally.source_cells, tally.target_cells
     same = tally.n_target >= FEWEST_ROWS_ALIKE and (source.n_rows, source.bins) == (target.n_rows, target.bins)
+    same = same and source.bins != "not counted"
     if same:  # in number; now by predicted label and confidence
         unlabelled, place = np.unique(source.codes // source.n_labels, return_inverse=True)
         counts = np.bincount(place, weights=source.counts, minlength=len(unlabelled))
