@@ -13,10 +13,9 @@ from threading import Lock
 from typing import Any
 
 import numpy as np
-import scipy
 from numpy.typing import NDArray
 
-from pacshift.arrays import FloatArray, IntArray, KeyArray, running_sum, scratch, scratch_like
+from pacshift.arrays import FloatArray, IntArray, KeyArray, running_sum, scipy, scratch, scratch_like
 from pacshift.parallel import cores, run_all
 from pacshift.scores.transforms import mixed
 from pacshift.tally.grid import CODE_BITS, code_to_float, float_to_code
