@@ -329,7 +329,10 @@ def tuned_path(expected: Forecast, source: Tally, *, epsilon: float) -> Threshol
     return ThresholdPath(curves, np.array(aims), LEVEL_ENDS, LEVEL_STEPS, grid=False)
 
 
-def equal_miss_thresholds(source: Tally, share: float) -> FloatArray:
-    """Thresholds that miss about ``share`` of every class of the source; they never fall as the share grows."""
-    cuts = [int(share * (int(total) + 1)) - 1 for total in source.class_counts]
-    return np.array([class_threshold(source, label, cut) for label, cut in enumerate(cuts)])
+def equal_miss_thresholds(source: Tally, share: float | FloatArray) -> FloatArray:
+    """Thresholds that miss about ``share`` of every class of the source; they never fall as the share grows.
+
+    Several shares give a row of thresholds each.
+    """
+    cuts = (np.multiply.outer(share, source.class_counts + 1)).astype(np.int64) - 1
+    return np.stack([class_threshold(source, label, cuts[..., label]) for label in range(source.n_classes)], -1)
