@@ -31,6 +31,7 @@ from pacshift.rows.base import Matrix, Rows
 from pacshift.scores.check import ScoreMatrix
 from pacshift.scores.transforms import Transform
 from pacshift.tally import Tally
+from pacshift.tally.tops import Tops
 from pacshift.words.numbers import between, given, mean_size
 
 SEEN_BY_CHANCE = 1e-6
@@ -50,7 +51,8 @@ def split_at_random(
     planning = to_plan.with_pilot(scores[pilot], labels[pilot], transform)
     counted = _count(scores, labels, transform, tally)
     test = _count(scores[is_test], labels[is_test], transform, tally)
-    return LabelledTarget(counted, test, looks=(n_test,), planning=planning)
+    tops = Tops.of_rows(scores[is_test], labels[is_test])
+    return LabelledTarget(counted, test, looks=(n_test,), planning=planning, tops=tops)
 
 
 def _count(scores: Matrix, labels: IntArray, transform: Transform, tally: Tally) -> Tally:
@@ -112,6 +114,7 @@ def by_sheet(
         looks=sheet.test_rows,
         look=sheet.last_complete_look,
         planning=planning,
+        tops=Tops.of_rows(scores[tested], labels[tested]),
     )
 
 
