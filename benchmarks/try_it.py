@@ -1,8 +1,8 @@
 """The interactive picture of the first page: real people, real scores, results computed beforehand.
 
-Rows of a health survey are scored by the model that the package ships. The source is drawn at its own share of heart
-disease; for every share of a list and every epsilon a target is drawn, and three methods are calibrated. Errors and
-sizes are those of rows that neither of them saw, weighted to the target's mix: no further sampling error.
+Rows of a health survey are scored by the model that the package ships. The source is drawn at its own share of
+heart disease; for every share of a list and every epsilon a target is drawn, and three methods are calibrated.
+Errors and sizes are those of rows that neither of them saw, weighted to the target's mix.
 """
 
 import json

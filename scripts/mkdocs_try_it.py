@@ -1,6 +1,6 @@
 """MkDocs hook: the interactive picture of the first page, complete in the page itself.
 
-Nothing is loaded from elsewhere, and it opens from the file system. Without JavaScript a table stands in its place.
+Nothing is loaded from elsewhere, and it opens from the file system. Without JavaScript there is a table instead.
 """
 
 import json
@@ -35,7 +35,7 @@ def fragment() -> str:
         [
             '<div class="try-it" id="try-it">',
             f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>",
-            f"<p>At most {percent(SHOWN_EPSILON)} may be missed. The source has {percent(found['source_share'])}.</p>",
+            f"<p>{percent(SHOWN_EPSILON)} may be missed. The source has {percent(found['source_share'])}.</p>",
             f'<script type="application/json">{text.replace("<", chr(92) + "u003c")}</script>',
             f"<script>{one_line_free(script)}</script>",
             "</div>",
