@@ -56,7 +56,7 @@ def test_rejection_turns_the_source_mix_into_the_target_mix() -> None:
         assert kept.mean() == pytest.approx(1 / (envelope or 2.8), rel=0.05)
 
 
-EVERYTHING = Interval(np.zeros((2, 2)), np.ones((2, 2)))
+EVERYTHING, THREE = Interval(np.zeros((2, 2)), np.ones((2, 2))), Interval(np.zeros(3), np.ones(3))
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ EVERYTHING = Interval(np.zeros((2, 2)), np.ones((2, 2)))
         (lambda: blocks.clopper_pearson(1, 3, delta=1.5), "delta must lie strictly between 0 and 1, got 1.5"),
         (lambda: blocks.binomial_cut(100, epsilon=0, delta=0.1), "epsilon must lie strictly"),
         (lambda: blocks.split_delta(0.1, 1), "n_classes must be 2 or more, got 1"),
-        (lambda: blocks.eliminate(EVERYTHING, Interval(np.zeros(3), np.ones(3))), r"\(K, K\).*got \(2, 2\) and \(3,\)"),
+        (lambda: blocks.eliminate(EVERYTHING, THREE), r"\(K, K\).*got \(2, 2\) and \(3,\)"),
         (lambda: blocks.hull(EVERYTHING, Interval(np.ones(2), np.zeros(2))), "0 <= lower <= upper"),
         (lambda: blocks.hull(np.eye(2), np.ones(2)), "must be an Interval, got ndarray: make one"),  # type: ignore[arg-type]
         (lambda: blocks.eliminate(EVERYTHING, EVERYTHING, form="other"), "form must be"),  # type: ignore[arg-type]
