@@ -30,14 +30,8 @@ def calibrate(
     label: options.LabelColumn = "label",
     columns: options.ColumnOptions,
     weights: options.Weights = None,
-    target_label: Annotated[
-        str | None,
-        known("--target-label COLUMN", "Labels of a random sample of the target's rows, empty or null elsewhere."),
-    ] = None,
-    labels_per: Annotated[
-        Literal["row", "group"] | None,
-        known("--labels-per", "With --group: rows were labelled at random, or one in each of some random groups."),
-    ] = None,
+    target_label: options.TargetLabel = None,
+    labels_per: options.LabelsPer = None,
     labelled: options.Labelled = None,
     refusal_page: Annotated[
         Path | None,
