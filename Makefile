@@ -20,7 +20,7 @@ CORE_TESTS := $(CORE:%=tests/test_%*.py) README.md tests/test_docs.py::test_shel
 # Markers of tests that `make test` leaves to `make rest`, or that are run by hand (long).
 LATER := thorough or montecarlo or browser or data or spark or soak or long
 # Tests that `make test` skips in part, because it installs neither Spark nor the packages of lint and docs.
-SKIPPED := tests/test_docs.py tests/test_docs_site.py tests/test_docstrings.py tests/test_proof_pages.py tests/test_release.py tests/test_where_sets_are_used.py src/pacshift/rows/spark.py
+SKIPPED := tests/test_docs.py tests/test_docs_site.py tests/test_docstrings.py tests/test_proof_pages.py tests/test_release.py tests/test_deploy.py src/pacshift/rows/spark.py
 
 .DEFAULT_GOAL := help
 .PHONY: help demo fast test more rest check lint docs floor train-test bench soak reproduce wheel clean system
@@ -68,10 +68,10 @@ floor: .stamps/floor ## run the core tests with the oldest supported versions (n
 train-test: .stamps/train ## run the tests of `python -m paper train` and pacshift.torch in an environment of its own, with torch
 	$(TRAIN)/python -m pytest $(PARALLEL) paper/recipes paper/tests/test_recipes*.py tests/test_torch.py 'tests/test_examples.py::test_example_runs[torch_logits]'
 
-bench: .stamps/dev ## draw speed and memory of everything on this machine, and measure it, into the pages of docs/
+bench: .stamps/dev ## draw speed and memory of everything on this machine, and measure it, into the pages of the repository
 	$(BIN)/python -m benchmarks picture speed core startup growth scale history --write
 
-soak: .stamps/dev system ## damaged files, kill signals, full disks: about an hour, into docs/survives.md
+soak: .stamps/dev system ## damaged files, kill signals, full disks: about an hour, into benchmarks/results/survives.md
 	PYTHONPATH=tests $(BIN)/python -m soak --write
 
 reproduce: .stamps/demo ## repeat all experiments of the paper (TRIALS=100) into out/reproduce

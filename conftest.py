@@ -38,5 +38,5 @@ def shared_data() -> Path:
     beside = Path(__file__).resolve().parents[1] / "shared" / "data"
     folder = Path(os.environ.get("PACSHIFT_DATA") or beside)
     if not folder.is_dir():
-        pytest.skip("real scores not found: set PACSHIFT_DATA to a folder laid out like docs/data-sets.md")
+        pytest.skip("real scores not found: set PACSHIFT_DATA to a folder laid out like paper/data-sets.md")
     return folder

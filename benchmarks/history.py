@@ -13,11 +13,11 @@ import numpy as np
 from benchmarks.lab import Blocks, Lab
 from benchmarks.made_up import both_domains, shifted_mix
 from benchmarks.measure import timed
-from benchmarks.page import DOCS
+from benchmarks.page import RESULTS
 from pacshift import Population, __version__, calibrate
 from paper.experiments.summary import markdown_table
 
-STORE = DOCS / "tables" / "history.csv"
+STORE = RESULTS / "history.csv"
 SHOWN = 12
 """Last lines shown on the page; the file keeps all."""
 SIZE = (200_000, 10)

@@ -1,4 +1,4 @@
-"""Put measured tables into the pages of the documentation, between the markers of their block."""
+"""Put measured tables into the pages of the repository, between the markers of their block."""
 
 import platform
 from collections.abc import Sequence
@@ -10,8 +10,9 @@ from benchmarks.peers import ROOT, Stage
 from pacshift.parallel import cores
 
 DOCS = ROOT / "docs"
+RESULTS = ROOT / "benchmarks" / "results"
 BLOCKS = {
-    "performance.md": (
+    "docs/performance.md": (
         "in-short",
         "picture",
         "history",
@@ -22,29 +23,37 @@ BLOCKS = {
         "core",
         "startup",
     ),
-    "serving.md": ("one-row",),
-    "stability.md": ("solvers",),
-    "scale.md": ("rows", "calibrate", "classes", "files", "workers", "cost"),
-    "guarantee.md": ("guarantee", "hunt"),
-    "how-much-data.md": ("needs",),
-    "tables/sharpness.md": ("sharpness",),
-    "tables/power.md": ("power", "power-unseen"),
-    "tables/few-labels.md": ("labels",),
-    "tables/after-refusal.md": ("after-refusal", "after-refusal-validity"),
-    "tables/strata-cost.md": ("strata-cost",),
-    "tables/strata-danger.md": ("strata-danger",),
-    "tables/plans.md": ("plans",),
-    "tables/populations.md": ("populations",),
-    "tables/many-classes.md": ("many",),
-    "data-sets.md": ("shipped", "twins"),
-    "reproduce.md": ("run", "claims", "balanced", "heart-misses", "figures", "paper-table", "population-table"),
+    "docs/serving.md": ("one-row",),
+    "docs/stability.md": ("solvers",),
+    "docs/scale.md": ("rows", "calibrate", "classes", "files", "workers", "cost"),
+    "benchmarks/results/guarantee.md": ("guarantee", "hunt"),
+    "docs/how-much-data.md": ("needs",),
+    "benchmarks/results/sharpness.md": ("sharpness",),
+    "benchmarks/results/power.md": ("power", "power-unseen"),
+    "benchmarks/results/few-labels.md": ("labels",),
+    "benchmarks/results/after-refusal.md": ("after-refusal", "after-refusal-validity"),
+    "benchmarks/results/strata-cost.md": ("strata-cost",),
+    "benchmarks/results/strata-danger.md": ("strata-danger",),
+    "benchmarks/results/plans.md": ("plans",),
+    "benchmarks/results/populations.md": ("populations",),
+    "benchmarks/results/many-classes.md": ("many",),
+    "paper/data-sets.md": ("shipped", "twins"),
+    "docs/reproduce.md": (
+        "run",
+        "claims",
+        "balanced",
+        "heart-misses",
+        "figures",
+        "paper-table",
+        "population-table",
+    ),
 }
-"""Pages below docs/ with the blocks that the lab writes."""
+"""Pages with the blocks that the lab writes. Those of the site are in docs/, the others in RESULTS."""
 
 
 def page_of(block: str) -> Path:
     """The page that holds a block."""
-    return next(DOCS / page for page, blocks in BLOCKS.items() if block in blocks)
+    return next(ROOT / page for page, blocks in BLOCKS.items() if block in blocks)
 
 
 def fill(page: Path, block: str, text: str) -> None:

@@ -5,7 +5,8 @@ import importlib
 from pathlib import Path
 
 from benchmarks.lab import Blocks, Lab
-from benchmarks.page import BLOCKS, DOCS
+from benchmarks.page import BLOCKS
+from benchmarks.peers import ROOT
 
 
 def run(lab: Lab) -> Blocks:
@@ -26,5 +27,5 @@ def run(lab: Lab) -> Blocks:
 
 def marked(page: str, block: str) -> bool:
     """Whether a page holds both markers of a block once."""
-    text = (DOCS / page).read_text(encoding="utf-8")
+    text = (ROOT / page).read_text(encoding="utf-8")
     return text.count(f"<!-- {block}:begin -->") == text.count(f"<!-- {block}:end -->") == 1

@@ -169,7 +169,7 @@ def by_kind(tally: Tally, panel: Panel, sample: Callable[[], RowSample]) -> dict
     certified = certified_thresholds(tally, region, plan, included=nobody, tuning=tuning)
     test = betting_test(tally, only(np.array(panel.target_mix)), plan, included=nobody, held=tuning.held)
     found: dict[str, Thresholds] = {kind: certified[kind] for kind in KINDS}
-    return found | {KNOWN: certified_on_path(tally, tuning.held, tuning.path, test.passes)}
+    return found | {KNOWN: certified_on_path(tally, tuning.held, tuning.path, test.first_margin, test.passes)}
 
 
 def only(mix: FloatArray) -> PrevalenceRegion:

@@ -15,7 +15,7 @@ MIN_ROWS_FOR_QUANTILES = 30
 def main() -> None:
     """Write one small NPZ of parameters per data set."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("data_dir", help="folder of real scores, laid out as docs/data-sets.md says")
+    parser.add_argument("data_dir", help="folder of real scores, laid out as paper/data-sets.md says")
     data_dir = parser.parse_args().data_dir
     for name in ("entity13", "chestxray"):
         real = load_dataset(name, data_dir)

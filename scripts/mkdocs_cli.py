@@ -1,5 +1,10 @@
-"""MkDocs hook: write the command reference from the commands themselves, so that it cannot go stale."""
+"""MkDocs hook: what the site has instead of what the Markdown files say.
 
+The command reference is written from the commands themselves, so that it cannot go stale. Links from a page to
+files of the repository that are not part of the site lead to where the repository is kept.
+"""
+
+import posixpath
 import re
 import sys
 from collections.abc import Iterator
@@ -11,14 +16,23 @@ import typer
 
 MARK = re.compile(r"<!-- command reference: (\S+) (.+) -->")
 EXAMPLE = "Example: "
+LINK = re.compile(r"(?<=\]\()((?:\.\./)+[\w./-]+)")
+REPOSITORY = "https://github.com/pacshift/pacshift/blob/main"
 ROOT = str(Path(__file__).resolve().parents[1])
 
 
-def on_page_markdown(markdown: str, **_: Any) -> str:
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Put the reference of a program at the place that a page marks for it: its module, and how it is called."""
+    markdown = LINK.sub(lambda link: in_repository(link[1], page.file.src_uri), markdown)
     if ROOT not in sys.path:  # the paper is not installed, and MkDocs undoes changes made while hooks are loaded
         sys.path.insert(0, ROOT)
     return MARK.sub(lambda mark: "\n".join(reference(import_module(mark[1]).app, mark[2])), markdown)
+
+
+def in_repository(link: str, page: str) -> str:
+    """The address of a file that a page below docs/ links; links within docs/ stay."""
+    goal = posixpath.normpath(posixpath.join("docs", posixpath.dirname(page), link))
+    return link if goal.startswith("docs/") else f"{REPOSITORY}/{goal}"
 
 
 def reference(app: typer.Typer, called: str) -> Iterator[str]:

@@ -141,7 +141,7 @@ def test_plot_draws_what_the_certificate_has(certificate: Certificate) -> None:
 
 
 def titles(certificate: Certificate) -> list[str]:
-    return [ax.figure.get_suptitle() for ax in certificate.plot()]
+    return [part.get_suptitle() for part in certificate.plot().subfigs]
 
 
 def test_plot_without_matplotlib_names_the_extra(

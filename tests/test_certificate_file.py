@@ -417,7 +417,7 @@ def test_the_schema_is_what_the_fields_of_the_file_say_and_the_docs_link_it() ->
     assert SCHEMA_FILE.read_text(encoding="utf-8") == said, run
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
     assert (DOCS / "certificate.schema.json").read_bytes() == SCHEMA_FILE.read_bytes()
-    assert "](certificate.schema.json)" in (DOCS / "formats.md").read_text(encoding="utf-8")
+    assert "](certificate.schema.json)" in (DOCS / "files.md").read_text(encoding="utf-8")
 
 
 def test_files_fit_the_schema() -> None:

@@ -131,6 +131,12 @@ def test_sets_with_one_label_are_counted_by_themselves() -> None:
     wanted = binomtest(30, 570).proportion_ci(0.95)
     ends = found.one_label_interval
     assert (ends.lower, ends.upper) == pytest.approx((wanted.low, wanted.high))
+    alone = sets.sum(axis=1) == 1  # by the label that stands alone, whatever the true one is
+    assert result.alone_counts.tolist() == [int(sets[alone, label].sum()) for label in range(3)]
+    wrong = [sum(label != name for label in np.array(labels)[alone & sets[:, k]]) for k, name in enumerate(NAMES)]
+    assert sum(wrong) == 30
+    assert result.alone_error.tolist() == (np.array(wrong) / result.alone_counts).tolist()
+    assert found.alone_interval.upper[1] == pytest.approx(binomtest(wrong[1], 190).proportion_ci(0.95).high)
     assert np.isnan(check(certificate(), np.ones((3, 3), bool), labels[:3]).evaluation.one_label_error)
 
 

@@ -41,6 +41,7 @@ def test_usage_errors_are_one_line(data: Data) -> None:
     assert said in bad("calibrate", "a.csv", "b.csv", "c.csv")
     assert "No such option" in bad("calibrate", "--nope")
     assert "No such command 'nope'" in bad("nope")
+    assert "there is no command 'calibrat'. Did you mean 'calibrate'?" in bad("calibrat")
     assert "--epsilon" in bad("calibrate", "a.csv", "--epsilon", "much")
     assert "See `" in bad("predict")
     both = data.source, data.target

@@ -86,7 +86,7 @@ WITH_METHOD: dict[str, dict[str, Proven | Refused]] = {
     "target_labels": dict.fromkeys(METHODS, Proven(LABELS))
     | dict.fromkeys(("PS", "APS", "PS-R", "WCP"), NOT_PAC)
     | {"PS-LW": EVERY_MIX, "LWCP": EVERY_MIX, "PS-T": Proven(BY_LABELS)},
-    "weights": dict.fromkeys(METHODS, UNUSED_WEIGHTS) | {"ORACLE": Proven("methods/oracle.md#rule")},
+    "weights": dict.fromkeys(METHODS, UNUSED_WEIGHTS) | {"ORACLE": Proven("methods/index.md#oracle")},
     "class_balance": dict.fromkeys(METHODS, NOT_TUNED) | {"PS-LP": Proven(TUNED)},
     "never_empty": dict.fromkeys(METHODS, Proven(TOGETHER)),
     "softmax": dict.fromkeys(METHODS, Proven(TOGETHER)),

@@ -19,7 +19,8 @@ from test_proof_pages import resolve
 
 ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"
-PAGES = sorted((ROOT / "docs").rglob("*.md"))
+PAGES = sorted([*(ROOT / "docs").rglob("*.md"), *ROOT.glob("benchmarks/results/*.md"), *ROOT.glob("paper/*.md")])
+"""Of the site, and of the repository: results of benchmarks, and the data of the paper."""
 WRITTEN = [README, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *PAGES]
 
 

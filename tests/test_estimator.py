@@ -26,7 +26,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import pacshift
 from certificates import sharpened
-from pacshift import InputError, PacshiftError
+from pacshift import AssumptionError, InputError, PacshiftError
 from pacshift.estimator import NotCalibratedError, PACClassifier, set_scorer
 
 RATES: dict[str, Any] = {"epsilon": 0.1, "delta": 0.05}
@@ -234,7 +234,7 @@ def test_a_scorer_of_sets_takes_frames_and_refuses_what_makes_no_sets(data: Any)
     appended = make_pipeline(StandardScaler(), wrap(LogisticRegression())).fit(X, y)
     with pytest.raises(InputError, match=r"got Pipeline\. Wrap the model, or the whole pipeline"):
         set_scorer()(appended, X, y)
-    assert not hasattr(appended, "calibrate")  # so docs/estimator.md says: wrap, do not append
+    assert not hasattr(appended, "calibrate")  # so docs/python.md says: wrap, do not append
 
 
 def test_random_scores_repeat_and_any_random_state_will_do(data: Any) -> None:
@@ -345,3 +345,33 @@ def test_a_label_sheet_of_the_scores_that_are_calibrated_on(data: Any, estimator
     assert not model.certificate_.trivial
     with pytest.raises(InputError, match="was made for another target"):
         model.calibrate(X[SOURCE], names[SOURCE], X[SOURCE], labelled=sheet)
+
+
+def test_after_a_refusal_the_sheet_is_drawn_from_features_by_the_estimator() -> None:
+    rng = np.random.default_rng(0)
+    y, y_target = rng.integers(0, 2, 12_000), rng.integers(0, 2, 6_000)
+    X = rng.normal(size=(12_000, 4)) + 0.8 * y[:, None]
+    X_target = pd.DataFrame(1.8 * rng.normal(size=(6_000, 4)) + 0.8 * y_target[:, None] + 1)
+    model = wrap(LogisticRegression(), method="PS-W").fit(X[:4000], y[:4000])
+    with pytest.raises(AssumptionError) as refused:
+        model.calibrate(X[4000:], y[4000:], X_target.to_numpy())
+    assert "pacshift.label_sheet" not in str(refused.value)
+    draw, again = refused.value.attempt.draw, refused.value.attempt.again
+    assert draw == "model.label_sheet(X_target, budget=400, looks=(100, 200)).save('to_label.csv')"
+    assert again == "model.calibrate(..., labelled='to_label.csv')"
+    sheet = model.label_sheet(X_target.to_numpy(), budget=400, looks=(100, 200), keep=X_target[[0]])
+    assert (sheet.epsilon, sheet.delta, list(sheet.kept)) == (0.1, 0.05, ["0"])
+    filled = sheet.with_labels(y_target[sheet.rows])
+    model.set_params(method="PS-LP").calibrate(X[4000:], y[4000:], X_target.to_numpy(), labelled=filled)
+    assert model.certificate_.guarantee == "pac-target"
+    with pytest.raises(InputError, match="Pass a dict of columns"):
+        model.label_sheet(X_target.to_numpy(), budget=400, keep=["id"])
+
+
+def test_a_sheet_of_features_is_refused_before_anybody_labels_them() -> None:
+    rng = np.random.default_rng(0)
+    features = pd.DataFrame({"age": rng.integers(1, 14, 500), "sex": rng.integers(0, 2, 500)})
+    with pytest.raises(InputError, match=r"column 'sex' holds only 0 and 1, others do not.* model.predict_proba"):
+        pacshift.label_sheet(features, budget=100)
+    pacshift.label_sheet(rng.normal(0, 3, (500, 2)), budget=100)  # logits
+    pacshift.label_sheet(np.eye(2)[rng.integers(0, 2, 500)], budget=100)  # one-hot answers

@@ -8,7 +8,6 @@ import os
 import re
 import runpy
 import shutil
-import textwrap
 from calendar import month_abbr
 from pathlib import Path
 from typing import Any
@@ -20,10 +19,13 @@ from test_cli_docs import require_told
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
-FIRST, GALLERY, RECIPES = DOCS / "first-certificate.md", DOCS / "gallery.md", DOCS / "guides" / "recipes.md"
+FIRST, RECIPES = DOCS / "first-certificate.md", DOCS / "recipes.md"
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 OPTIONAL = ("torch", "torchcp", "deel.puncc", "mapie", "crepes", "duckdb")
-OUTPUT = re.compile(r"(?<=<!-- output: )(?P<name>\w+) -->\n(?P<indent> *)```text\n(?P<text>.*?) *```\n", re.DOTALL)
+OUTPUT = re.compile(
+    r"(?<=<!-- output: )(?P<name>\w+)(?:, last (?P<last>\d+))? -->\n```text\n(?P<text>.*?)```\n", re.DOTALL
+)
+CODE = re.compile(r"(?<=<!-- code: )(?P<file>\S+) -->\n```(?P<kind>\w+)\n.*?```\n", re.DOTALL)
 TOLD = {(page, told["name"]) for page in (FIRST, RECIPES) for told in OUTPUT.finditer(page.read_text("utf-8"))}
 
 
@@ -43,8 +45,11 @@ def test_example_runs(
     lines = [line.rstrip() for line in capfd.readouterr().out.splitlines()]
 
     def truth(told: re.Match[str]) -> str:
-        block = textwrap.indent("\n".join(["```text", *lines, "```", ""]), told["indent"])
-        return f"{told['name']} -->\n{block}" if told["name"] == path.stem else told[0]
+        if told["name"] != path.stem:
+            return told[0]
+        told_last = f", last {told['last']}" if told["last"] else ""
+        shown = lines[-int(told["last"]) :] if told["last"] else lines
+        return f"{told['name']}{told_last} -->\n" + "\n".join(["```text", *shown, "```", ""])
 
     for page, rel in ((FIRST, 0.1), (RECIPES, 0.05)):
         if (page, path.stem) in TOLD:
@@ -83,16 +88,35 @@ KEPT = {
 
 def test_the_output_of_these_programs_is_told() -> None:
     assert {name for page, name in TOLD if page == RECIPES} == set(KEPT)
-    assert {name for page, name in TOLD if page == FIRST} == {"command_line", "scikit_learn", "torch_logits"}
-    assert re.findall(r'^=== "(.+)"$', FIRST.read_text("utf-8"), re.MULTILINE) == ["CSV", "scikit-learn", "torch"]
+    assert {name for page, name in TOLD if page == FIRST} == {"command_line", "scikit_learn"}
 
 
-def test_every_example_is_in_the_gallery_with_its_picture() -> None:
-    page = GALLERY.read_text(encoding="utf-8")
-    shown = re.findall(r'^    --8<-- "examples/(\w+)\.py"$', page, re.MULTILINE)
-    assert sorted(shown) == [path.stem for path in EXAMPLES]
-    assert re.findall(r"\(figures/gallery/(\w+)\.png\)", page) == shown
-    pictures = [ROOT / "docs" / "figures" / "gallery" / f"{name}.png" for name in shown]
+def test_a_page_for_newcomers_shows_the_examples_themselves() -> None:
+    """In the Markdown file, not included when the site is built: it is read in the repository too."""
+    page = FIRST.read_text(encoding="utf-8")
+
+    def shown(code: re.Match[str]) -> str:
+        text = (ROOT / "examples" / code["file"]).read_text(encoding="utf-8")
+        return f"{code['file']} -->\n```{code['kind']}\n{text}```\n"
+
+    assert {code["file"] for code in CODE.finditer(page)} == {
+        "command_line.sh",
+        "scikit_learn.py",
+        "torch_logits.py",
+    }
+    if os.environ.get("UPDATE_DOCS"):
+        FIRST.write_text(CODE.sub(shown, page), encoding="utf-8")
+    assert FIRST.read_text(encoding="utf-8") == CODE.sub(shown, page)
+
+
+def test_every_example_is_among_the_recipes_with_its_picture() -> None:
+    page = RECIPES.read_text(encoding="utf-8")
+    pairs = re.findall(
+        r"^- \[!\[.+?\]\(figures/gallery/(\w+)\.png\).*?\]\(\.\./examples/(\w+)\.py\)$", page, re.MULTILINE
+    )
+    assert all(picture == program for picture, program in pairs)
+    assert sorted(program for _, program in pairs) == [path.stem for path in EXAMPLES]
+    pictures = [DOCS / "figures" / "gallery" / f"{path.stem}.png" for path in EXAMPLES]
     assert sum(path.stat().st_size for path in pictures) < 1_000_000
 
 
@@ -117,7 +141,7 @@ def test_the_sum_does_not_depend_on_the_order_of_partitions(cluster: dict[str, A
     assert cluster["tally"].n_source == cluster["tally"].n_target == 20_000
 
 
-YEAR = DOCS / "guides" / "year.md"
+YEAR = DOCS / "year.md"
 OF_THE_YEAR = re.compile(r"(<!-- output: (begin|sheet|again|sizes) -->\n)(.*?)(<!-- output: end -->)", re.DOTALL)
 PARTS = re.compile(r"^(?=September: |Oct: |Source of 400)", re.MULTILINE)
 MONTHS = re.compile(r"^\*\*(?:In|From) (\w+)(?: (and|to) (\w+))?\*\*(.+?)^$", re.DOTALL | re.MULTILINE)
@@ -144,7 +168,7 @@ def test_the_year_goes_as_the_page_says(
     runpy.run_path(str(YEAR.with_suffix(".py")))
     told = dict(zip(("begin", "sheet", "again", "sizes"), PARTS.split(capsys.readouterr().out), strict=True))
     page, pictures = YEAR.read_text(encoding="utf-8"), sorted(tmp_path.glob("*.png"))
-    assert [path.name for path in pictures] == re.findall(r"\.\./figures/(\S+?\.png)", page)
+    assert [path.name for path in pictures] == re.findall(r"\(figures/(\S+?\.png)", page)
     assert (tmp_path / "until-september.html").is_file()
     for path in pictures:
         if os.environ.get("UPDATE_DOCS"):

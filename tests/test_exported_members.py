@@ -93,3 +93,24 @@ def test_epsilon_and_delta_have_the_same_defaults_everywhere(door: Callable[...,
     assert parameters["delta"].default == 0.05
     if "epsilon" in parameters:
         assert parameters["epsilon"].default == 0.1
+
+
+@pytest.mark.parametrize(
+    ("unknown", "hint"),
+    [("alpha", "Did you mean 'epsilon'"), ("classs", "Did you mean 'classes'"), ("zzz", "It has source_scores, ")],
+)
+def test_a_parameter_of_another_library_is_translated(unknown: str, hint: str) -> None:
+    with pytest.raises(TypeError, match=rf"calibrate\(\) has no parameter {unknown!r}. {hint}"):
+        pacshift.calibrate([[0.9, 0.1]], [0], **{unknown: 0.1})  # type: ignore[arg-type]
+
+
+def test_a_warning_names_the_line_of_the_user() -> None:
+    with pytest.warns(pacshift.UninformativeWarning) as caught:
+        pacshift.calibrate([[0.9, 0.1], [0.1, 0.9]], [0, 1], [[0.9, 0.1]])
+    assert caught[0].filename == __file__
+
+
+def test_modules_with_extras_need_no_import_of_their_own() -> None:
+    code = "import pacshift; print(pacshift.plots.overview.__name__, pacshift.report.__name__)"
+    shown = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+    assert shown.split() == ["overview", "pacshift.report"]

@@ -159,7 +159,7 @@ def test_shares_and_grid_of_the_trust_pages_are_those_of_the_code() -> None:
     n_levels = len(trust.NET_MISSES)
     for words in (
         f"{assumption.ASSUMPTION_SHARE:g}\\,\\delta",
-        f"the limit costs \\({certify.CLASS_EPSILON_SHARE:g}\\,\\delta\\)",
+        f"the limit costs\n${certify.CLASS_EPSILON_SHARE:g}\\,\\delta$",
         f"a million rows need {len(trust.band_ranks(10**6)):,}",
         rf"\(\sqrt r/{1 / trust.RANK_STEP:g}\) apart",
         f"Beyond {trust.MAX_REGION_CLASSES} classes",

@@ -199,13 +199,23 @@ def test_the_last_step_that_passes_is_found() -> None:
     thresholds = family(labelled.test, cut)
     assert labelled.test.misses(thresholds).sum() == cut  # continuous scores: nothing is given away
     steps = ThresholdPath(fit_isotonic(SOURCE, SOURCE), np.full(3, np.inf), LEVEL_ENDS, 50, False)
-    for last in (-1, 0, 17, 49):
-        highest = steps.thresholds(last) if last >= 0 else np.full(3, -np.inf)
-        assert np.array_equal(last_passing(steps, partial(_at_most, highest)), highest)
+    for last in (-1, 0, 17, 49):  # the first steps are alike
+        highest = steps.thresholds(last)
+        room = partial(_room, highest)
+        assert np.array_equal(steps.thresholds(last_passing(steps, room)), highest)
+        # Margins that tell nothing but their sign.
+        assert last_passing(steps, partial(_sign, highest)) == last_passing(steps, room)
+        assert last_passing(steps, room, before=18) == min(last_passing(steps, room), 17)
+    assert np.isneginf(steps.thresholds(-1)).all()
 
 
-def _at_most(highest: FloatArray, thresholds: FloatArray) -> bool:
-    return bool((thresholds <= highest).all())
+def _room(highest: FloatArray, thresholds: FloatArray) -> float:
+    """Below 0 where a threshold is above the highest."""
+    return float((highest - thresholds).min())
+
+
+def _sign(highest: FloatArray, thresholds: FloatArray) -> float:
+    return float(np.copysign(1.0, _room(highest, thresholds)))
 
 
 def test_rows_of_the_test_have_no_part_in_planning() -> None:

@@ -8,6 +8,7 @@ import sys
 import tarfile
 import tomllib
 import zipfile
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +26,13 @@ CHECK_DIST = runpy.run_path(str(ROOT / "scripts" / "check_dist.py"))
 def test_every_file_names_the_same_version_date_and_addresses() -> None:
     cited = (ROOT / "CITATION.cff").read_text()
     assert PROJECT["version"] == pacshift.__version__
-    assert f"\nversion: {pacshift.__version__}\n" in cited
-    changes = (ROOT / "CHANGELOG.md").read_text()
-    released = re.search(rf"^## \[{re.escape(PROJECT['version'])}\] - (\S+)$", changes, flags=re.MULTILINE)
-    assert released is not None
-    assert f"date-released: {released[1]}\n" in cited
+    changes = re.findall(r"^## \[(.+?)\](?: - (\S+))?$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    unreleased = PROJECT["version"].endswith(".dev0")  # then the last release is cited
+    assert (changes[0][0] == "Unreleased") is unreleased
+    version, day = changes[unreleased]
+    assert unreleased or version == PROJECT["version"]
+    assert f"\nversion: {version}\n" in cited
+    assert f"date-released: {day}\n" in cited
     assert f"repository-code: {PROJECT['urls']['Source']}\n" in cited
     assert f"url: {PROJECT['urls']['Documentation']}\n" in cited
     assert PROJECT["urls"]["Documentation"] in (ROOT / "mkdocs.yml").read_text()
@@ -74,6 +77,7 @@ def test_the_conda_recipe_says_what_pyproject_says() -> None:
     recipe = yaml.safe_load((ROOT / "recipe" / "recipe.yaml").read_text())
     lowest = PROJECT["requires-python"].removeprefix(">=")
     assert recipe["context"] == {"version": PROJECT["version"], "python_min": lowest}
+    assert all(find_spec(name) for name in recipe["tests"][0]["python"]["imports"])
     assert set(recipe["requirements"]["run"][1:]) == requirements(None) | requirements("cli")
     others = set.union(*map(requirements, ("sklearn", "spark", "onnx"))) - requirements("tables")
     assert set(recipe["requirements"]["run_constraints"]) <= others

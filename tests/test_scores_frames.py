@@ -181,3 +181,21 @@ def test_a_plan_takes_mixes_by_name() -> None:
 
 SURE = pacshift.Population(np.eye(3), NAMES, classes=NAMES)
 SURE_ABOVE = [0.5, 0.5, 2.0]  # wren is always missed
+
+
+class Output:
+    """As transformers give it."""
+
+    logits = np.zeros((2, 2))
+
+
+@pytest.mark.parametrize(
+    ("given", "remedy"),
+    [
+        (Output(), "Pass its .logits"),
+        ([np.zeros((3, 2)), np.zeros((2, 2))], "join them with np.concatenate or torch.cat"),
+    ],
+)
+def test_what_a_model_or_a_loader_gives_is_refused_with_what_to_pass(given: Any, remedy: str) -> None:
+    with pytest.raises(InputError, match=remedy):
+        pacshift.calibrate(given, [0, 1])

@@ -366,7 +366,7 @@ def test_an_ordinary_file_gives_the_sets_back(certificate: Any, tmp_path: Path) 
 
 
 def test_the_refusal_without_bounds_says_what_was_measured() -> None:
-    table = (ROOT / "docs" / "tables" / "strata-danger.md").read_text(encoding="utf-8")
+    table = (ROOT / "benchmarks" / "results" / "strata-danger.md").read_text(encoding="utf-8")
     found = re.search(r"no bounds worth the name \| (\d+) of 20 \| (\d+) \|", table)
     assert found is not None
     with pytest.raises(InputError, match=f"of {found[1]} real populations .* {found[2]} had an error above 12 %"):

@@ -102,8 +102,8 @@ class FileEncoder:
 # Texts as hashed words and parts of them: no vocabulary to store, the same numbers on every machine.
 
 BUCKETS, DROPPED, N_LETTERS = 1 << 18, 0.5, 5
-"""The last two were chosen on 6,000 held-out articles of AG News (docs/train.md); the number of buckets is a round
-one."""
+"""The last two were chosen on 6,000 held-out articles of AG News (paper/train.md); the number of buckets is
+a round one."""
 WORD = re.compile(r"[a-z]+|[0-9]+")
 MARKUP = re.compile(r"&?(?:lt|gt|amp|quot|nbsp|#39|#36);|<[^>]*>|\\")
 """What web pages left behind in the articles."""

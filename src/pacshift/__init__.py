@@ -56,7 +56,7 @@ if typing.TYPE_CHECKING:  # "as" says that they are public
 
 logging.getLogger("pacshift").addHandler(logging.NullHandler())  # silent, unless the user configures logging
 
-__version__ = "0.2.0"
+__version__ = "0.3.0.dev0"
 
 _HOMES = {
     "bounds": ["Interval"],
@@ -81,6 +81,8 @@ _HOMES = {
     "tally": ["Tally"],
 }
 
+_MODULES = ("onnx", "plots", "report", "torch")  # each needs an extra
+
 __all__ = sorted(name for names in _HOMES.values() for name in names)
 
 
@@ -91,7 +93,7 @@ if not typing.TYPE_CHECKING:  # type checkers read the imports above, and so not
 
         So ``import pacshift`` loads no NumPy, ``pacshift --help`` neither, and the core needs no scikit-learn.
         """
-        if any(name == home.partition(".")[0] for home in _HOMES):
+        if name in _MODULES or any(name == home.partition(".")[0] for home in _HOMES):
             return importlib.import_module(f"pacshift.{name}")
         for home, names in _HOMES.items():
             if name in names:
@@ -100,4 +102,4 @@ if not typing.TYPE_CHECKING:  # type checkers read the imports above, and so not
         raise AttributeError(f"module 'pacshift' has no attribute {name!r}")
 
     def __dir__() -> list[str]:
-        return sorted({*globals(), *__all__})
+        return sorted({*globals(), *__all__, *_MODULES})

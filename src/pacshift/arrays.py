@@ -70,6 +70,26 @@ def running_sum(counts: IntArray) -> IntArray:
     return sums
 
 
+def order_of(values: NDArray[Any], *ties: NDArray[Any]) -> IntArray:
+    """The order in which values ascend. Among equals the last of the ``ties`` decides, then the one before it and
+    so on, then what stands first: ``np.lexsort((*ties, values))``, but only equals pay for a stable sort, which
+    takes five times as long.
+
+    >>> order_of(np.array([2.0, 1.0, 2.0]), np.array([7, 8, 5]))
+    array([1, 2, 0])
+    """
+    order = np.argsort(values)
+    ordered = values[order]
+    same = ordered[1:] == ordered[:-1]
+    if same.any():
+        equal = np.flatnonzero(np.append(same, False) | np.append(False, same))
+        if not ties and 2 * len(equal) > len(values):  # long runs are in order already
+            return np.argsort(values, kind="stable")
+        rows = np.sort(order[equal])
+        order[equal] = rows[np.lexsort((*(tie[rows] for tie in ties), values[rows]))]
+    return np.asarray(order)
+
+
 _own = threading.local()
 """Memory that a thread uses again for its next block: fresh memory costs more than the counting done in it."""
 

@@ -16,7 +16,7 @@ from pacshift.certification.certify import certify, check_label_shift
 from pacshift.certification.counted import Data, cut_of, looked_at, measured
 from pacshift.certification.request import Request, check_request, require_fit
 from pacshift.defaults import DELTA, EPSILON
-from pacshift.errors import InputError, PacshiftError, UninformativeWarning
+from pacshift.errors import InputError, PacshiftError, UninformativeWarning, did_you_mean
 from pacshift.methods import METHODS, Guarantee, Method, resolve_method, usable_methods
 from pacshift.methods.guarantee import MEANINGS, promises_target
 from pacshift.progress import Progress
@@ -221,6 +221,7 @@ def compare_counts(
     return made
 
 
+@did_you_mean
 def compare(
     source_scores: ScoresLike | Rows,
     source_labels: LabelsLike | Rows | None = None,

@@ -1,6 +1,31 @@
 """Everything pacshift raises or warns. A message says what is wrong, the rule, the value and the remedy."""
 
-from typing import Any
+import contextlib
+import os
+import sys
+from collections.abc import Callable
+from functools import wraps
+from traceback import walk_stack
+from typing import Any, TypeVar, cast
+
+Verb = TypeVar("Verb", bound=Callable[..., Any])
+
+ELSEWHERE = {
+    "alpha": "epsilon",
+    "significance": "epsilon",
+    "error_rate": "epsilon",
+    "confidence_level": "delta",
+    "confidence": "delta",
+    "conformity_score": "score",
+    "class_names": "classes",
+    "random_state": "rng",
+    "seed": "rng",
+    "y": "source_labels",
+    "labels": "source_labels",
+    "target": "target_scores",
+    "source": "source_scores",
+}
+"""What other libraries call our parameters. A level of 90 % is ``epsilon=0.1`` here."""
 
 PACKAGE = "."
 """What pip is given: a checkout, because pacshift is on no package index yet. On the day it is, write "pacshift"
@@ -15,6 +40,38 @@ def install_line(extra: str) -> str:
     """
     where = ", in your checkout of pacshift" if PACKAGE == "." else ""
     return f"Install it{where}: pip install '{PACKAGE}[{extra}]'"
+
+
+def users_line() -> int:
+    """The ``stacklevel`` of a warning that names the line which called the package, whatever lies between."""
+    frames = enumerate(walk_stack(sys._getframe(1)), start=1)
+    between = (os.path.dirname(__file__), os.path.dirname(contextlib.__file__) + os.sep + "contextlib")
+    return next((level for level, (frame, _) in frames if not frame.f_code.co_filename.startswith(between)), 1)
+
+
+def did_you_mean(verb: Verb) -> Verb:
+    """The function, whose complaint about an unknown parameter names the one that was probably meant."""
+
+    @wraps(verb)
+    def called(*values: Any, **named: Any) -> Any:
+        try:
+            return verb(*values, **named)
+        except TypeError as error:  # raised before its first line, or not ours
+            if error.__traceback__ is None or error.__traceback__.tb_next is not None:
+                raise
+            import difflib
+            import inspect
+
+            known = inspect.signature(verb).parameters
+            unknown = next((name for name in named if name not in known), None)
+            if unknown is None:
+                raise
+            close = [ELSEWHERE[unknown]] if ELSEWHERE.get(unknown) in known else []
+            close = close or difflib.get_close_matches(unknown, known, 1)
+            hint = f"Did you mean {close[0]!r}?" if close else f"It has {', '.join(known)}."
+            raise TypeError(f"{verb.__name__}() has no parameter {unknown!r}. {hint}") from None
+
+    return cast(Verb, called)
 
 
 class PacshiftError(Exception):

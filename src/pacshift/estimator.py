@@ -1,7 +1,7 @@
 """scikit-learn: a classifier that answers with sets, and a scorer that compares models by them."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from datetime import date
 from functools import partial
@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from pacshift.arrays import Label, RngLike
 from pacshift.certificate import Certificate
 from pacshift.certification.calibrate import calibrate
-from pacshift.certification.label_sheet import LabelSheet
+from pacshift.certification.label_sheet import LabelSheet, label_sheet
+from pacshift.certification.refusal import with_lines
 from pacshift.defaults import DELTA, EPSILON
-from pacshift.errors import InputError, MissingExtraError, PacshiftError
+from pacshift.errors import AssumptionError, InputError, MissingExtraError, PacshiftError
 from pacshift.methods import Method
 from pacshift.methods.ps_lp import ClassBalance
 from pacshift.rows.sets import mean_and_empty
@@ -204,8 +205,7 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
         target_groups : array of shape (n,), optional
             The same for ``X_target``.
         labelled : LabelSheet or path, optional
-            A filled-in sheet, made by ``pacshift.label_sheet`` of ``predict_proba(X_target)`` (or else of
-            ``decision_function``, two columns (-d, d) if it is binary). Instead of ``target_labels``.
+            A filled-in sheet, made by ``label_sheet(X_target, ...)``. Instead of ``target_labels``.
 
         Returns
         -------
@@ -239,22 +239,78 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
             seed = int(seed.randint(2**31 - 1))
         apart = ("estimator", "score_function", "random_state")  # all others are called as in calibrate
         asked = {name: value for name, value in self.get_params(deep=False).items() if name not in apart}
-        self.certificate_ = calibrate(
-            source,
-            column_or_1d(y_source, warn=True),
-            target,
-            classes=list(classes),
-            score=self.score_function,
-            weights=weights,
-            rng=seed,
-            target_labels=target_labels,
-            labels_per=labels_per,
-            groups=groups,
-            target_groups=target_groups,
-            labelled=labelled,
-            **asked,
-        )
+        try:
+            self.certificate_ = calibrate(
+                source,
+                column_or_1d(y_source, warn=True),
+                target,
+                classes=list(classes),
+                score=self.score_function,
+                weights=weights,
+                rng=seed,
+                target_labels=target_labels,
+                labels_per=labels_per,
+                groups=groups,
+                target_groups=target_groups,
+                labelled=labelled,
+                **asked,
+            )
+        except AssumptionError as refusal:
+            raise _in_our_words(refusal, groups=target_groups is not None) from None
         return self
+
+    def label_sheet(
+        self,
+        X_target: Any,
+        *,
+        budget: int,
+        looks: Sequence[int] = (),
+        keep: Any = None,
+        groups: Any = None,
+    ) -> LabelSheet:
+        """Draw rows of the target to be labelled, in random order: after a refusal, or to assume nothing.
+
+        Save the sheet, fill it in from the top, and pass it to ``calibrate`` with the same ``X_target``:
+        ``model.calibrate(X_source, y_source, X_target, labelled="to_label.csv")``.
+
+        Parameters
+        ----------
+        X_target : array or frame of shape (n, d)
+            Features of the target.
+        budget : int
+            How many rows to label at most.
+        looks : sequence of int, optional
+            After how many labels you want to look before the budget is used up, increasing.
+        keep : frame, dict of columns, or list of columns of ``X_target``, optional
+            What to copy into the sheet for those who label, such as an id or a text, one entry per row.
+        groups : array of shape (n,), optional
+            Group of each row, such as the patient, as ``target_groups`` of ``calibrate``.
+
+        Returns
+        -------
+        LabelSheet
+            ``sheet.save("to_label.csv")`` writes it for a spreadsheet. Its random order has a seed of its own, not
+            ``random_state``: drawn with a fixed seed from a sorted file, rows would not be random.
+
+        Raises
+        ------
+        InputError
+            As from ``pacshift.label_sheet``.
+        """
+        if isinstance(keep, (list, tuple)):
+            if index_of(X_target) is None:
+                raise InputError("keep names columns, but X_target is no pandas frame. Pass a dict of columns.")
+            keep = X_target[list(keep)]
+        return label_sheet(
+            self._scores(X_target),
+            budget=budget,
+            looks=looks,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            keep=keep,
+            classes=list(self.classes_),
+            groups=groups,
+        )
 
     def predict_set(self, X: Any) -> Any:
         """Return the prediction sets as a boolean matrix.
@@ -416,6 +472,22 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
             raise InputError(f"{type(model).__name__} has neither predict_proba nor decision_function.")
         values = np.asarray(model.decision_function(X))
         return np.column_stack([-values, values]) if values.ndim == 1 else values
+
+
+def _in_our_words(refusal: AssumptionError, *, groups: bool) -> AssumptionError:
+    """The refusal with lines of this estimator: it takes features where ``pacshift.label_sheet`` takes scores."""
+    if refusal.attempt is None:  # labels were given: more of them are no way on
+        return refusal
+    *looks, budget = refusal.attempt.looks or (0,)
+    of = ", groups=target_groups" if groups else ""
+    method = refusal.attempt.with_method
+    first = "" if method is None else f"set_params(method={method!r})."
+    return with_lines(
+        refusal,
+        draw=f"model.label_sheet(X_target, budget={budget}, looks={tuple(looks)}{of}).save('to_label.csv')",
+        again=f"model.{first}calibrate(..., labelled='to_label.csv')",
+        sentence="{draw} draws the rows, and {again} certifies",
+    )
 
 
 def set_scorer(X_target: Any = None) -> Callable[[Any, Any, Any], float]:

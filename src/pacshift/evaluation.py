@@ -34,6 +34,10 @@ class Evaluation:
         Share of sets with exactly one label.
     one_label_error : float
         Share of these that miss the true label; NaN where there are none.
+    alone_counts : numpy.ndarray of shape (K,)
+        Sets that hold this label alone.
+    alone_error : numpy.ndarray of shape (K,)
+        Share of these that miss the true label, which is another; NaN where there are none.
 
     Examples
     --------
@@ -50,23 +54,24 @@ class Evaluation:
     class_size: FloatArray
     one_label: float
     one_label_error: float
+    alone_counts: IntArray
+    alone_error: FloatArray
 
     __repr__ = short_repr
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EvaluationCounts:
-    """Counts of sets by true label (rows, misses, labels in the sets), of empty ones, of those with one label.
-
-    They add up.
+    """Counts of sets by true label (rows, misses, labels in the sets), of empty ones, and of those with one label
+    by that label. They add up.
     """
 
     rows: IntArray
     misses: IntArray
     labels: IntArray
     empty: int
-    one_label: int
-    one_label_misses: int
+    alone: IntArray
+    alone_misses: IntArray
 
     @classmethod
     def of(cls, sets: BoolArray, index: IntArray) -> "EvaluationCounts":
@@ -75,10 +80,9 @@ class EvaluationCounts:
         hit = sets[np.arange(len(sets)), index]
         labels = np.bincount(index, sizes, minlength=n_classes).astype(np.int64)
         rows, misses = (np.bincount(part, minlength=n_classes) for part in (index, index[~hit]))
-        one_label = sizes == 1
-        return cls(
-            rows, misses, labels, int((sizes == 0).sum()), int(one_label.sum()), int((one_label & ~hit).sum())
-        )
+        one = sizes == 1
+        alone, wrong = sets[one].sum(axis=0), sets[one & ~hit].sum(axis=0)
+        return cls(rows, misses, labels, int((sizes == 0).sum()), alone, wrong)
 
     def __add__(self, other: "EvaluationCounts") -> "EvaluationCounts":
         names = [part.name for part in fields(self)]
@@ -86,7 +90,7 @@ class EvaluationCounts:
 
     def evaluation(self) -> Evaluation:
         """Counts as shares and means."""
-        n = int(self.rows.sum())
+        n, alone, wrong = (int(counts.sum()) for counts in (self.rows, self.alone, self.alone_misses))
         with np.errstate(invalid="ignore"):  # a class without rows has no rate: NaN says so
             return Evaluation(
                 n=n,
@@ -96,8 +100,10 @@ class EvaluationCounts:
                 class_counts=self.rows,
                 class_error=self.misses / self.rows,
                 class_size=self.labels / self.rows,
-                one_label=self.one_label / n,
-                one_label_error=self.one_label_misses / self.one_label if self.one_label else float("nan"),
+                one_label=alone / n,
+                one_label_error=wrong / alone if alone else float("nan"),
+                alone_counts=self.alone,
+                alone_error=self.alone_misses / self.alone,
             )
 
 

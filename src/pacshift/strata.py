@@ -17,7 +17,7 @@ from pacshift.bounds import Interval, clopper_pearson
 from pacshift.certificate import Certificate
 from pacshift.certification.calibrate import calibrate
 from pacshift.defaults import DELTA, EPSILON
-from pacshift.errors import AssumptionError, InputError, UninformativeWarning
+from pacshift.errors import AssumptionError, InputError, UninformativeWarning, users_line
 from pacshift.methods import METHODS, Method, resolve_method
 from pacshift.mix.prevalence import check_known_mix
 from pacshift.scores.check import (
@@ -232,7 +232,7 @@ def calibrate_strata(
     for place in np.flatnonzero(np.isneginf(cuts).all(axis=1)).tolist():
         causes = " ".join(made[place if per_stratum else 0].reasons) or "no threshold passes."
         said = f"every set of stratum {names[place]!r} contains all labels: {causes}"
-        warnings.warn(said, UninformativeWarning, stacklevel=2)
+        warnings.warn(said, UninformativeWarning, stacklevel=users_line())
     return dict(zip(names, made, strict=True)) if per_stratum else made[0]
 
 

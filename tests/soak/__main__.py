@@ -1,4 +1,4 @@
-"""``python -m soak``: everything at full size. Prints a table; with ``--write`` it goes into docs/survives.md.
+"""``python -m soak``: everything at full size. Prints a table; ``--write``: into benchmarks/results/survives.md.
 
 ``--share 0.1`` runs a tenth of the cases.
 """
@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from benchmarks.page import DOCS, conditions, fill
+from benchmarks.page import RESULTS, conditions, fill
 from soak.damage import damage_files
 from soak.damage import outcome as damage_outcome
 from soak.disturb import fill_disks, interrupt_starts, kill_writers, write_together
@@ -72,7 +72,7 @@ def collect(part: Callable[[Path, float], Iterator[Outcome]], share: float, star
 def main() -> None:
     """Run, print, write, and fail if anything was found."""
     parser = argparse.ArgumentParser(prog="python -m soak", description=__doc__)
-    parser.add_argument("--write", action="store_true", help="put the table into docs/survives.md")
+    parser.add_argument("--write", action="store_true", help="put the table into benchmarks/results/survives.md")
     parser.add_argument("--share", type=float, default=1.0, help="which share of the cases to run (default: all)")
     options = parser.parse_args()
     signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background of a shell it would be ignored
@@ -86,7 +86,7 @@ def main() -> None:
     text = f"{as_text(outcomes)}\n\n{said} It took {minutes:.0f} minutes.{part}"
     print(f"\n{text}")
     if options.write:
-        fill(DOCS / "survives.md", "survives", text)
+        fill(RESULTS / "survives.md", "survives", text)
     if any(found.findings for found in outcomes):
         sys.exit(findings_as_json(outcomes))
 

@@ -35,7 +35,7 @@ from pacshift.tally.grid import fits_single
 from pacshift.tally.groups import Grouped
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 MatrixLike: TypeAlias = ArrayLike | Sequence[Any] | SupportsDLPack
 """Scores that have no column names."""
@@ -528,13 +528,13 @@ class Certificate:
 
         return explain(self)
 
-    def plot(self) -> "list[Axes]":
+    def plot(self) -> "Figure":
         """Draw the certificate: label mix, misses by class and, if they were counted, set sizes.
 
         Returns
         -------
-        list of matplotlib.axes.Axes
-            One figure with these axes. ``pacshift.plots`` draws each picture on its own.
+        matplotlib.figure.Figure
+            ``figure.savefig("certificate.png")`` writes it. ``pacshift.plots`` draws each picture on its own.
 
         Raises
         ------

@@ -202,7 +202,7 @@ def json_schema() -> dict[str, Any]:
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "A certificate of pacshift",
         "description": "Thresholds of prediction sets, what they guarantee, and where they come from. "
-        "docs/formats.md says what each field means. Later versions may add fields.",
+        "docs/files.md says what each field means. Later versions may add fields.",
         "type": "object",
         "required": [*ends, *made["required"], codec.CHECKSUM],
         "properties": ends | made["properties"] | {codec.CHECKSUM: sealed},

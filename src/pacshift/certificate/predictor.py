@@ -13,6 +13,7 @@ import numpy as np
 
 from pacshift.arrays import BoolArray, Label, ScoresLike
 from pacshift.rows.sets import exact_cuts
+from pacshift.scores.check import as_rows, is_row
 from pacshift.scores.frames import to_floats
 from pacshift.scores.kind import FEWEST_ROWS, Row, quick_look
 from pacshift.scores.transforms import Transform, softmax_of_row
@@ -110,7 +111,9 @@ class Predictor:
             As from ``sets``.
         """
         if not isinstance(scores, (np.ndarray, list, tuple)):
-            return list(self._certificate.labels(scores))
+            rows = as_rows(scores, *self._shape) if is_row(scores) else scores
+            found = list(self._certificate.labels(rows))
+            return list(found[0]) if is_row(scores) else found
         values = to_floats(scores, "scores")
         sets = self.sets(values)
         if sets.ndim == 1:

@@ -17,7 +17,7 @@ from pacshift.certification.counted import count, measured, opened
 from pacshift.certification.label_sheet import LabelSheet
 from pacshift.certification.request import check_request, require_fit
 from pacshift.defaults import DELTA, EPSILON
-from pacshift.errors import InputError
+from pacshift.errors import InputError, did_you_mean
 from pacshift.methods import Method, resolve_method
 from pacshift.methods.base import score_for
 from pacshift.methods.ps_lp import ClassBalance, balanced
@@ -31,6 +31,7 @@ from pacshift.words.findings import logits_note
 logger = logging.getLogger(__name__)
 
 
+@did_you_mean
 def calibrate(
     source_scores: ScoresLike | Rows | Tally,
     source_labels: LabelsLike | Rows | None = None,

@@ -23,7 +23,7 @@ from pacshift.certification.labelled import check_labelled, mix_within, require_
 from pacshift.certification.refusal import with_ways_on
 from pacshift.certification.request import Request
 from pacshift.certification.trust import class_miss, clean_epsilon, sensitivity
-from pacshift.errors import AssumptionError, InputError, UninformativeWarning
+from pacshift.errors import AssumptionError, InputError, UninformativeWarning, users_line
 from pacshift.files.origin import TIME_FORMAT, code_identity, current_time, pacshift_version
 from pacshift.methods import PST, Method, Solution, Task
 from pacshift.methods.base import facts_of, options_of
@@ -126,7 +126,7 @@ def certify(
     certificate = _certificate(data, method, request, found, assumption, inputs.result())
     if certificate.trivial:
         causes = " ".join(certificate.reasons) or "no threshold passes."
-        warnings.warn(f"every set contains all labels: {causes}", UninformativeWarning, stacklevel=3)
+        warnings.warn(f"every set contains all labels: {causes}", UninformativeWarning, stacklevel=users_line())
     tell(progress, 100)
     return certificate
 

@@ -73,6 +73,9 @@ class Check:
     one_label_interval : Interval
         Exact interval of the error among sets with one label, at ``level``; ``[0, 1]`` if there are none. The
         certificate's own bound is its ``one_label_error``.
+    alone_interval : Interval
+        The same by the label that stands alone, each at ``level`` by itself: a set that says only "healthy" and
+        one that says only "sick" mean opposite things.
 
     Examples
     --------
@@ -100,6 +103,7 @@ class Check:
     classes_kept: tuple[Label, ...] = field(repr=False)
     classes_apart: tuple[Label, ...] = field(repr=False)
     one_label_interval: Interval = field(repr=False)
+    alone_interval: Interval = field(repr=False)
     seen_as: Role | None = field(repr=False)
 
     __repr__ = short_repr
@@ -242,13 +246,13 @@ def check_evaluation(
 
     ``seen_as`` says as what the certificate was made from these rows, if it was.
     """
-    n_one, epsilon, classes = round(evaluation.one_label * evaluation.n), certificate.epsilon, certificate.classes
+    alone, epsilon, classes = evaluation.alone_counts, certificate.epsilon, certificate.classes
 
     def named(marked: BoolArray) -> tuple[Label, ...]:
         return tuple(classes[label] for label in np.flatnonzero(marked).tolist())
 
     missed = np.rint(np.nan_to_num(evaluation.class_error) * evaluation.class_counts)
-    wrong = np.rint(np.nan_to_num(evaluation.one_label_error) * n_one)
+    wrong = np.rint(np.nan_to_num(evaluation.alone_error) * alone)
     interval = clopper_pearson(missed.sum(), evaluation.n, delta=1 - level)
     # The most misses whose interval lies below epsilon, and the most hits whose interval lies above it.
     few, hits = (
@@ -285,7 +289,8 @@ def check_evaluation(
         classes_above=above,
         classes_kept=kept,
         classes_apart=apart,
-        one_label_interval=clopper_pearson(wrong, n_one, delta=1 - level),
+        one_label_interval=clopper_pearson(wrong.sum(), alone.sum(), delta=1 - level),
+        alone_interval=clopper_pearson(wrong, alone, delta=1 - level),
         seen_as=seen_as,
     )
     return replace(found, text=check_in_words(found, certificate))

@@ -23,8 +23,17 @@ from pacshift.paths.looks import look_cuts, test_rows
 from pacshift.rows.base import Batch, Matrix, Rows
 from pacshift.rows.columns import require_columns
 from pacshift.rows.memory import memory
-from pacshift.scores.check import check_flag, check_rate, check_scores, check_seed, is_finite, not_finite_error
+from pacshift.scores.check import (
+    ScoreMatrix,
+    check_flag,
+    check_rate,
+    check_scores,
+    check_seed,
+    is_finite,
+    not_finite_error,
+)
 from pacshift.scores.frames import as_array, column_names, require_same_index
+from pacshift.scores.kind import BYTES, FEWEST_ROWS, OTHER, ScoreKind
 from pacshift.scores.names import NOT_FOUND, is_null, places_by_text, shorten, text_of
 from pacshift.scores.transforms import to_probabilities
 from pacshift.tally.coins import coins
@@ -472,6 +481,7 @@ def label_sheet(
         to_probabilities(matrix, name="target")  # or says what is wrong with the logits
     elif not is_finite(matrix.values):
         raise not_finite_error(matrix, "target")
+    require_scores(matrix)
     rows = memory(matrix, name="target", role="target", softmax=softmax, groups=groups)
     sheet = _drawn(rows, plan, seed)
     if keep is None:
@@ -500,6 +510,24 @@ def label_sheet(
             )
         kept[str(name)] = tuple(map(cell_text, np.asarray(column, object)[sheet.rows]))
     return replace(sheet, kept=kept)
+
+
+def require_scores(matrix: ScoreMatrix) -> None:
+    """Refuse a table of features: labels of its rows would come back to a ``calibrate`` that knows other rows.
+
+    Only what is plain can be told: numbers of no kind of score, and a column that has one or two whole values, as
+    a sex or a yes has. No logit is like that.
+    """
+    if len(matrix) < FEWEST_ROWS or ScoreKind.of_rows(matrix.values).name not in (BYTES, OTHER):
+        return
+    for name, column in zip(matrix.classes, matrix.values.T, strict=True):
+        low, high = column.min(), column.max()
+        if low == round(low) and high == round(high) and np.isin(column, (low, high)).all():
+            raise InputError(
+                f"target: column {name!r} holds only {low:g} and {high:g}, others do not: these are features, not "
+                "scores. Pass what the classifier gives for them, such as model.predict_proba(X). A PACClassifier "
+                "takes features: model.label_sheet(X, ...)."
+            )
 
 
 def _drawn(rows: Rows, plan: SheetPlan, seed: int, keep: Sequence[str] = ()) -> LabelSheet:

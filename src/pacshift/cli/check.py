@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from pacshift.bounds import Interval
 
 
+MOST_ALONE = 10
+"""With more classes the table would be too long: the sets that hold a label alone are then only in ``--json``."""
+
+
 def check(
     certificate_file: options.CertificateFile,
     table: Annotated[list[Path], typer.Argument(metavar="LABELLED", help="Files or folders, with labels.")],
@@ -124,6 +128,9 @@ def _document(certificate: "Certificate", found: "Check") -> dict[str, object]:
                 "error_interval": _ends(found.class_interval, label),
                 "stated": None if stated is None else _ends(stated, label),
                 "size": options.finite_or_none(result.class_size[label]),
+                "alone": int(result.alone_counts[label]),
+                "alone_error": options.finite_or_none(result.alone_error[label]),
+                "alone_error_interval": _ends(found.alone_interval, label),
             }
             for label, name in enumerate(certificate.classes)
         ],
@@ -154,8 +161,12 @@ def _show(certificate: "Certificate", found: "Check") -> None:
     add("all", result.n, result.error, (found.lower, found.upper), promise, mean_size(result.size), style="bold")
     if result.one_label:
         one, bound = found.one_label_interval, certificate.one_label_error
-        n_one, says = round(result.one_label * result.n), "-" if bound is None else at_most(bound)
+        says = "-" if bound is None else at_most(bound)
+        n_one = int(result.alone_counts.sum())
         add("sets with one label", n_one, result.one_label_error, (one.lower, one.upper), says, "1.000")
+        for label, name in enumerate(certificate.classes if len(certificate.classes) <= MOST_ALONE else ()):
+            count, error = int(result.alone_counts[label]), result.alone_error[label]
+            add(f"only {name!r}", count, error, _ends(found.alone_interval, label), "-", "1.000")
     console.print(table)
     colour = {"consistent": "yellow", "kept": "green"}.get(found.verdict, "red")
     console.print(f"[{colour}]{found.verdict}[/]: {plain(found.text)}")

@@ -48,6 +48,11 @@ class MixProgram:
         over_simplex = float(cost.max())
         return min(over_simplex, float(prices @ self.limits + (cost - prices @ self.rows).max()))
 
+    @property
+    def largest_mix(self) -> FloatArray:
+        """The mix of the last maximum, up to the solver's rounding: nothing may rest on it."""
+        return np.maximum(self._dual.prices, 0.0)
+
 
 def largest_in_box(slopes: FloatArray, widths: FloatArray, total: float) -> FloatArray:
     """For each row the largest ``slopes · x`` over 0 <= x <= widths, x of sum ``total``: steepest first."""
@@ -123,8 +128,9 @@ def least_violation(rows: FloatArray, limits: FloatArray, first: int) -> tuple[f
 
 def most_violated(excess: FloatArray, used: list[int], *, tolerance: float) -> list[int]:
     """The few rows with the largest excess that are not in use yet."""
-    order = np.argsort(-excess, kind="stable")[:ROWS_PER_CUT].tolist()
-    return [i for i in order if excess[i] > tolerance and i not in used]
+    above = np.flatnonzero(excess > tolerance)
+    order = above[np.argsort(-excess[above], kind="stable")[:ROWS_PER_CUT]].tolist()
+    return [i for i in order if i not in used]
 
 
 def nonnegative_least_squares(matrix: FloatArray, wanted: FloatArray) -> FloatArray:

@@ -259,8 +259,8 @@ class Forecast:
     def size_at(self, path: ThresholdPath, error: float) -> float:
         """Labels per set at the last step of a path that would miss at most ``error`` of the true labels."""
         rows = len(self.scores)
-        cuts = last_passing(path, lambda each: float(self.chances[self.scores < each].sum() / rows) <= error)
-        return float(np.count_nonzero(self.scores >= cuts) / rows)
+        step = last_passing(path, lambda cuts: error - float(self.chances[self.scores < cuts].sum() / rows))
+        return float(np.count_nonzero(self.scores >= path.thresholds(step)) / rows)
 
 
 def typical_error(cut: int, rows: int) -> float:
@@ -284,7 +284,11 @@ def families(labelled: LabelledTarget, source: Tally, *, epsilon: float) -> list
     if not labelled.is_tuned:
         return [largest_single]
     path = tuned_path(forecast(labelled.planning), source, epsilon=epsilon)
-    return [lambda test, cut: last_passing(path, lambda cuts: bool(test.misses(cuts).sum() <= cut))]
+
+    def largest_step(test: Tally, cut: int) -> FloatArray:
+        return path.thresholds(last_passing(path, lambda cuts: float(cut - test.misses(cuts).sum())))
+
+    return [largest_step]
 
 
 def largest_single(test: Tally, cut: int) -> FloatArray:

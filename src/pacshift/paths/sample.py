@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pacshift.arrays import FloatArray, IntArray, KeyArray
+from pacshift.arrays import FloatArray, IntArray, KeyArray, order_of
 from pacshift.parallel import even_slices, run_all
 from pacshift.scores.transforms import mixed
 
@@ -101,9 +101,5 @@ def numbers_of_all(scores: ScoreRows) -> KeyArray:
 
 def own_order(scores: ScoreRows, labels: IntArray | None = None) -> IntArray:
     """An order of rows that depends on what they hold alone, because sums of floats depend on it."""
-    numbers = row_numbers(scores)
-    order = np.argsort(numbers, kind="stable")
-    if (np.diff(numbers[order]) > 0).all():
-        return np.asarray(order)
     own = () if labels is None else (labels,)
-    return np.asarray(np.lexsort((*own, *scores.T, numbers)))
+    return order_of(row_numbers(scores), *own, *scores.T)

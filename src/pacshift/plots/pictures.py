@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from pacshift.arrays import FloatArray
@@ -43,7 +44,7 @@ LONGEST_GROUP = 36
 TITLE_HEIGHT, MIN_HEIGHT = 0.4, 2.4  # inches
 
 
-def overview(certificate: Certificate) -> list[Axes]:
+def overview(certificate: Certificate) -> Figure:
     """Draw label mix, misses by class and set sizes side by side, as far as the certificate has them.
 
     ``certificate.plot()`` calls this.
@@ -55,15 +56,15 @@ def overview(certificate: Certificate) -> list[Axes]:
 
     Returns
     -------
-    list of matplotlib.axes.Axes
-        The axes of each picture, from left to right.
+    matplotlib.figure.Figure
+        One part for each picture, from left to right; ``figure.savefig("certificate.png")`` writes it.
 
     Examples
     --------
     >>> from pacshift import calibrate
     >>> scores, labels = [[0.9, 0.1], [0.2, 0.8]] * 100, [0, 1] * 100
     >>> certificate = calibrate(scores, labels, scores, method="PS-LW").with_set_sizes(scores)
-    >>> [ax.figure.get_suptitle() for ax in overview(certificate)]
+    >>> [part.get_suptitle() for part in overview(certificate).subfigs]
     ['Label mix', 'Missed, class by class', 'Set sizes']
     """
     pictures: list[tuple[str, Callable[..., Axes]]] = [("Label mix", label_mix)]
@@ -73,11 +74,10 @@ def overview(certificate: Certificate) -> list[Axes]:
         pictures.append(("Set sizes", set_sizes))
     height = max(class_height(min(len(certificate.classes), MAX_CLASSES_SHOWN)), MIN_HEIGHT) + TITLE_HEIGHT
     figure = plt.figure(figsize=(WIDTH * len(pictures), height), layout="constrained")
-    axes = []
     for part, (title, draw) in zip(figure.subfigures(1, len(pictures), squeeze=False)[0], pictures, strict=True):
         part.suptitle(title)  # the title of a part leaves room for the legend above the axes
-        axes.append(draw(certificate, ax=part.subplots()))
-    return axes
+        draw(certificate, ax=part.subplots())
+    return figure
 
 
 def weight_intervals(certificate: Certificate, *, ax: Axes | None = None, most: int = MAX_CLASSES_SHOWN) -> Axes:

@@ -251,6 +251,7 @@ class BettingTest:
         self._worst = WorstCase(region.rows, region.limits, region.extra_rows, region.extra_limits)
         self._order = list(range(len(self.cells)))
         self._prices: dict[int, Prices] = {}
+        self._wrong_mix = np.zeros(len(target))
 
     def passes(self, misses: IntArray) -> bool:
         """Step "The test": whether the error is below ε at the threshold with these misses per class.
@@ -260,18 +261,38 @@ class BettingTest:
         threshold found by bisection is valid all the same, because the test passed at that threshold.
         """
         rates = self.miss_rates(misses)
-        if self.mixes.largest(rates) < self.epsilon:
+        if self._needs_no_bets(rates):
             return True
         for place, cell in enumerate(self._order):
-            needed, corners = self.corners(self.cells[cell], misses, rates, self.epsilon)
-            known = self._prices.get(cell)  # prices found nearby often prove it without a new program
-            if known is not None and self._worst.least(known, corners, self.epsilon) >= needed:
-                continue
-            value, self._prices[cell] = self._worst.solve(cell, corners, self.epsilon, needed)
-            if value < needed:
+            if self._margin(cell, misses, rates) < 0:
                 self._order.insert(0, self._order.pop(place))  # what fails here fails nearby: ask it first
                 return False
         return bool(self.cells)
+
+    def first_margin(self, misses: IntArray) -> float:
+        """Below 0 where the cell that is asked first fails, and so the test; it falls as misses grow."""
+        rates = self.miss_rates(misses)
+        if self._needs_no_bets(rates):
+            return np.inf
+        return self._margin(self._order[0], misses, rates) if self.cells else -np.inf
+
+    def _needs_no_bets(self, rates: FloatArray) -> bool:
+        """Whether no mix errs by ε at these miss rates. The last one that did is asked before a program is."""
+        if rates @ self._wrong_mix >= self.epsilon:
+            return False
+        if self.mixes.largest(rates) < self.epsilon:
+            return True
+        self._wrong_mix = self.mixes.largest_mix
+        return False
+
+    def _margin(self, cell: int, misses: IntArray, rates: FloatArray) -> float:
+        """By how much the least log-wealth of a cell exceeds the critical one, at least; below 0 at most."""
+        needed, corners = self.corners(self.cells[cell], misses, rates, self.epsilon)
+        known = self._prices.get(cell)  # prices found nearby often prove it without a new program
+        if known is not None and (value := self._worst.least(known, corners, self.epsilon)) >= needed:
+            return value - needed
+        value, self._prices[cell] = self._worst.solve(cell, corners, self.epsilon, needed)
+        return value - needed
 
     def miss_rates(self, misses: IntArray) -> FloatArray:
         """Step "Miss rates": upper bounds, all of them right with probability at least ``1 - miss_delta``."""

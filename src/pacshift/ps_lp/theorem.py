@@ -7,6 +7,7 @@ certificate's contents out of it.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 
@@ -49,6 +50,8 @@ MANY_ROWS_PER_CLASS, USUAL_EPSILON = 400, 0.1
 
 A limit of 100, 200, 800: small +4.1, +2.2, -0.1 %, middle 0, 0, +0.5 %.
 """
+
+Answer = TypeVar("Answer")
 
 SizeCounter = Callable[[Sequence[FloatArray]], list[float]]
 """Mean set sizes on the target for each vector of thresholds, counted on the rows themselves."""
@@ -187,15 +190,19 @@ def certified_thresholds(
     held = None if tuning is None else tuning.held
     test = betting_test(tally, region, plan, included=included, held=held)
 
-    def passes(misses: IntArray) -> bool:
-        steps()
-        return test.passes(misses)
+    def told(ask: Callable[[IntArray], Answer]) -> Callable[[IntArray], Answer]:
+        def asked(misses: IntArray) -> Answer:
+            steps()
+            return ask(misses)
+
+        return asked
 
     if tuning is None:
         steps.expect(expected_tests(tally))
-        return {ONE_THRESHOLD: np.where(included, -np.inf, largest_threshold(tally, passes))} | equal
+        return {ONE_THRESHOLD: np.where(included, -np.inf, largest_threshold(tally, told(test.passes)))} | equal
     steps.expect(PATH_STEPS.bit_length())
-    return {TUNED: np.where(included, -np.inf, certified_on_path(tally, tuning.held, tuning.path, passes))} | equal
+    found = certified_on_path(tally, tuning.held, tuning.path, told(test.first_margin), test.passes)
+    return {TUNED: np.where(included, -np.inf, found)} | equal
 
 
 def certify_many_classes(

@@ -229,11 +229,29 @@ def tuned_path(
 
 
 def certified_on_path(
-    tally: Tally, held: IntArray, path: ThresholdPath, passes: Callable[[IntArray], bool]
+    tally: Tally,
+    held: IntArray,
+    path: ThresholdPath,
+    margin: Callable[[IntArray], float],
+    passes: Callable[[IntArray], bool],
 ) -> FloatArray:
-    """Step "The search": the last vector found that passes on the rows not held out; -inf where none is found."""
-    certifying = replace(tally, counts=tally.counts - held)
-    return last_passing(path, lambda thresholds: passes(certifying.misses(thresholds)))
+    """Step "The search": the last vector found that passes on the rows not held out; -inf where none is found.
+
+    What the ``margin`` calls negative does not pass; it is quicker to ask, so the whole test is asked at the end.
+    """
+    certifying, known, step = replace(tally, counts=tally.counts - held), dict[bytes, float](), path.steps
+
+    def margin_at(thresholds: FloatArray) -> float:
+        misses = certifying.misses(thresholds)
+        if (key := misses.tobytes()) not in known:  # near the end many steps miss the same rows
+            known[key] = margin(misses)
+        return known[key]
+
+    while True:
+        step = last_passing(path, margin_at, before=step)
+        if step < 0 or passes(certifying.misses(path.thresholds(step))):
+            return path.thresholds(step)
+        known.clear()  # another part of the test fails first
 
 
 def expected_size(source: Tally, bins: IntArray, thresholds: FloatArray) -> float:

@@ -114,6 +114,8 @@ def as_array(data: Any, name: str, what: str) -> NDArray[Any]:
     """Any container as an array; what it raises becomes an InputError."""
     if type(data) is np.ndarray:
         return data
+    if hasattr(data, "logits"):  # of transformers
+        raise InputError(f"{name}: got the output of a model ({type(data).__name__}). Pass its .logits.")
     if np.ma.is_masked(data):
         masked = int(np.ma.getmaskarray(data).sum())
         raise InputError(f"{name}: {masked} of the {what} are masked. Drop those rows.")
@@ -129,6 +131,8 @@ def as_array(data: Any, name: str, what: str) -> NDArray[Any]:
         if "BFloat16" in str(error):  # of torch
             raise half_error(name, "bfloat16") from error
         remedy = "Pass a NumPy array or something np.asarray understands (for torch: tensor.detach().cpu())."
+        if isinstance(data, (list, tuple)) and data and len(getattr(data[0], "shape", ())) == 2:
+            remedy = "A list of batches: join them with np.concatenate or torch.cat, or add up one Tally of each."
         raise InputError(f"{name}: cannot read the {what} ({error}). {remedy}") from error
 
 

@@ -4,9 +4,10 @@
 
 A method that holds rows out or thins them throws coins over counts that lie sorted by score. A fixed stream of
 numbers would then always treat the same ranks alike: the rows left over would be fixed order statistics and not
-independent draws, and the promise would break (failures up to 16 times δ in the worlds of docs/guarantee.md).
-So the stream is chosen by the SHA-256 of the counts themselves: it has no relation to them, and yet the same
-counts get the same coins, in whatever order and by whatever engine the rows were counted.
+independent draws, and the promise would break (failures up to 16 times δ in the worlds of
+benchmarks/results/guarantee.md). So the stream is chosen by the SHA-256 of the counts themselves: it has no
+relation to them, and yet the same counts get the same coins, in whatever order and by whatever
+engine the rows were counted.
 """
 
 import hashlib

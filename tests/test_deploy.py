@@ -1,4 +1,4 @@
-"""The page "Where sets are used": its examples run where their libraries are installed, and always compile."""
+"""The page "Deploy": its examples run where their libraries are installed, and always compile."""
 
 import re
 import shlex
@@ -12,7 +12,7 @@ import pytest
 from commands import Data, make_tables, run
 from pacshift import Certificate
 
-PAGE = (Path(__file__).resolve().parents[1] / "docs" / "where-sets-are-used.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).resolve().parents[1] / "docs" / "deploy.md").read_text(encoding="utf-8")
 PYTHON: list[str] = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 YAML: list[str] = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
 
