@@ -28,6 +28,7 @@ BLOCKS = {
     "docs/scale.md": ("rows", "calibrate", "classes", "files", "workers", "cost"),
     "benchmarks/results/guarantee.md": ("guarantee", "hunt"),
     "docs/how-much-data.md": ("needs",),
+    "docs/methods/shares.md": ("shares",),
     "benchmarks/results/sharpness.md": ("sharpness",),
     "benchmarks/results/power.md": ("power", "power-unseen"),
     "benchmarks/results/few-labels.md": ("labels",),

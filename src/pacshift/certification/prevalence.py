@@ -263,7 +263,7 @@ def by_both(tally: Tally, request: Request, sample: LabelledTarget, *, is_random
 
 
 def classes_carry_over(labelled: Tally, tally: Tally, *, delta: float) -> bool:
-    """Whether each class is predicted right as often on labelled target rows as on the source (Lemma 6).
+    """Whether each class is predicted right as often on labelled target rows as on the source (Lemma 5).
 
     Fisher's exact test, class by class, both tails at δ/2K: under label shift it finds a difference with probability
     at most δ.

@@ -33,8 +33,8 @@ REGION_SHARE = 0.95
 A round number; not measured."""
 
 MAX_SHARP_CLASSES = 200
-"""Beyond this many classes the shares are those of PS-LP's region: sharper ones take minutes with 1,000 classes, and
-gain little, 3 % at 200."""
+"""Beyond this many classes the shares are those of PS-LP's region: sharper ones take minutes with 1,000 classes,
+and gain little, 3 % at 200."""
 
 
 def check_known_mix(known_mix: Any, classes: tuple[Label, ...]) -> Interval:
@@ -161,7 +161,7 @@ def mix_intervals(
     """The region and its box of mixes, right with probability 1 - δ.
 
     ``pooled`` are labelled target rows, chosen at random: under label shift each is a draw of its class, so it is
-    counted with the source and not among the target's predictions (Lemma 5 of docs/methods/few-labels.md).
+    counted with the source and not among the target's predictions (Lemma 4 of docs/methods/few-labels.md).
     """
     confusion, target = tally.confusion, tally.target
     if pooled is not None:

@@ -2,8 +2,8 @@
 
 For a set S of predicted classes X_t = sum_j t_j Â_Sj - q̂_S has mean 0 at the true mix t: a sum of independent
 terms. PS-LP's region (``mix.region``) bounds it by Bennett's inequality for the longest of them. Here its moment
-generating function is used as it is, with the prefactor of "Tails with their prefactor", and what it does not know,
-the rates A, runs over a box. Two classes: shares are excluded by a grid of which nothing is trusted
+generating function is used as it is, with the prefactor of "Tails with their prefactor", and the rates A, which it
+does not know, run over a box. Two classes: shares are excluded by a grid of which nothing is trusted
 (``ShareTest``). More: half-spaces of the mix (``half_spaces``). Lemmas 1 to 3 of docs/methods/shares.md.
 """
 
