@@ -28,6 +28,7 @@ PARTS = {
     "prevalence": ("prevalence.run", "intervals for the target's label mix beside ppi_py"),
     "shares": ("shares.run", "widths of the shares' intervals beside the box of PS-LP's region"),
     "sharpness": ("sharpness.run", "set sizes beside the best that knows everything"),
+    "boxes": ("boxes.run", "PS-W by the hull and by elimination (needs --data)"),
     "needs": ("needs.run", "set sizes by classes, rows per class, epsilon and delta"),
     "many": ("many.run", "set sizes with 100 and 1,000 classes (needs --data, else one synthetic case)"),
     "guarantee": ("guarantee.run", "how often each method breaks its promise"),

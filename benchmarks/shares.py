@@ -1,4 +1,4 @@
-"""Shares of the classes: widths of intervals by exact tails, beside the box of PS-LP's region, on the same draws."""
+"""Shares of the classes: widths of intervals by exact tails beside those of PS-LP's region, on the same draws."""
 
 import time
 from dataclasses import dataclass

@@ -28,7 +28,7 @@ SMOKE = {
     "core growth": ["| calibrate PS-LP | 20,000 × 10 |", "| step | 2 | 8 | exponent, fitted |"],
     "quality guarantee": [
         "### agnews-0.05",
-        "| PS-W, hull, worst class | target (PAC) |",
+        "| PS-W, elimination | target (PAC) |",
         "| PS-T | target (PAC) |",
     ],
     "scale-files": ["| files of 20,000 rows in all | bare scan |"],

@@ -364,3 +364,18 @@ def test_what_takes_time_is_logged_and_nothing_is_printed(
     assert {record.name.partition(".")[0] for record in caplog.records} == {"pacshift"}
     assert capsys.readouterr() == ("", "")
     assert any(isinstance(handler, logging.NullHandler) for handler in logging.getLogger("pacshift").handlers)
+
+
+@pytest.mark.parametrize("method", ["PS-LP", "PS-LW"])
+def test_what_looks_like_a_mistake_is_noted(method: str) -> None:
+    population = Population.synthetic(["a", "b"], strength=4, rng=0)
+    source, labels = population.draw([0.8, 0.2], 3000, rng=1)
+    target, _ = population.draw([0.4, 0.6], 3000, rng=2)
+
+    def noted(source: Any, target: Any) -> str:
+        return " ".join(calibrate(source, labels, target, classes=["a", "b"], method=method).notes)
+
+    assert "columns swapped" in noted(source[:, ::-1], target[:, ::-1])
+    assert "If they are the same rows, nothing was learned" in noted(source, source)
+    for hint in ("swapped", "same rows"):
+        assert hint not in noted(source, target)

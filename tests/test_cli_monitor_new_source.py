@@ -43,7 +43,7 @@ def relabelled(*words: object, target: str = "visits/09.parquet") -> Any:
 
 def test_a_refuted_month_is_labelled_and_becomes_the_source(folder: Path) -> None:
     label_september()
-    refuted = monitored(code=4)
+    refuted = monitored(code=3)
     draw, use = refuted["periods"][-1]["next"]
     september = str(folder / "visits" / "09.parquet")
     assert shlex.split(draw)[:3] == ["pacshift", "label", september]
@@ -87,7 +87,7 @@ def test_the_printed_commands_run_as_they_stand(folder: Path) -> None:
         pa.parquet.write_table(rows.append_column("visit", visits), file)
     words = ("--known", "covid=0..0.9", "--key", "visit", "--epsilon", "0.12", "--method", "PS-LW")
     shown = run("monitor", "source.parquet", "visits", *BY_MONTH, *words)
-    assert shown.exit_code == 4
+    assert shown.exit_code == 3
     draw, use = (line.strip() for line in shown.stdout.splitlines() if line.startswith("    pacshift "))
     assert "--scores healthy,pneumonia,covid --keep visit" in draw
     good(*shlex.split(draw)[1:], "--seed", "3")
@@ -104,11 +104,11 @@ def test_the_way_back(folder: Path) -> None:
     """September was an exception. Another certificate does not answer that a month is refuted; a source does."""
     good("calibrate", "source.parquet", "visits/03.parquet", "--label", "diagnosis", "-o", "first.json")
     label_september(mix=[0.4, 0.3, 0.3])
-    monitored(code=4)
-    assert monitored("--adopt", "first.json", code=4)["failed"] == ["2026-09"]
+    monitored(code=3)
+    assert monitored("--adopt", "first.json", code=3)["failed"] == ["2026-09"]
     relabelled()
     deliver("10.parquet", 10, USUAL)
-    assert monitored(code=4)["failed"] == ["2026-10"]
+    assert monitored(code=3)["failed"] == ["2026-10"]
     back = run("monitor", "source.parquet", "visits", *BY_MONTH, "--source", "first", "--adopt", "first.json")
     assert back.exit_code == 0
     said = " ".join(back.stderr.split())
@@ -131,14 +131,14 @@ def test_quiet_is_not_silent_about_an_alert(folder: Path) -> None:
     assert good("monitor", "source.parquet", "visits", *BY_MONTH, "-q").output == ""
     label_september()
     shown = run("monitor", "source.parquet", "visits", *BY_MONTH, "-q", "--fail-on", "gap")
-    assert (shown.exit_code, shown.stdout) == (4, "")
+    assert (shown.exit_code, shown.stdout) == (3, "")
     assert shown.stderr.startswith("alert: 2026-09 is refuted; 2026-05 to 2026-08 (4 periods)")
     assert shown.stderr.count("\n") == 1
 
 
 def test_what_cannot_be_a_new_source_leaves_the_state_as_it_was(folder: Path) -> None:
     label_september()
-    monitored(code=4)
+    monitored(code=3)
     manifest = Path("watch/manifest.json").read_bytes()
     words = ("monitor", "source.parquet", "visits/09.parquet", *BY_MONTH, "--labelled", "sheet.csv")
     stateless = [word for word in words if word not in ("--state", "watch")]

@@ -152,7 +152,7 @@ def test_a_missing_month_is_seen_and_told(folder: Path, monkeypatch: pytest.Monk
     deliver("07.parquet", 7, USUAL)
     shown = run("monitor", "source.parquet", "visits", *BY_MONTH, "--fail-on", "gap")
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1786752000")  # 2026-08-15: August is not over, nothing is overdue
-    assert shown.exit_code == 4
+    assert shown.exit_code == 6
     assert "2026-05 to 2026-06 (2 periods)" in shown.stdout
     found = monitored("--fail-on", "gap")  # it was told
     (gap,) = found["gaps"]
@@ -169,7 +169,7 @@ def test_a_missing_month_is_seen_and_told(folder: Path, monkeypatch: pytest.Monk
     found = monitored("--fail-on", "gap")
     assert [gap["first"] for gap in found["gaps"]] == ["2026-06"]  # a part of a gap that was told
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1790812800")  # 2026-10-01: nothing has come since July
-    found = monitored("--fail-on", "gap", code=4)
+    found = monitored("--fail-on", "gap", code=6)
     assert [(gap["first"], gap["failed"]) for gap in found["gaps"]] == [("2026-06", False), ("2026-08", True)]
 
 

@@ -59,6 +59,23 @@ def test_every_format_holds_the_same(monitor: Monitor, ending: str, tmp_path: Pa
     assert [{key: blank.get(value, value) for key, value in row.items()} for row in read] == rows
 
 
+def test_the_newest_period_in_the_text_format_of_prometheus(monitor: Monitor, tmp_path: Path) -> None:
+    may, path = monitor.history[1], tmp_path / "pacshift.prom"
+    write_history(monitor.history[:2], path)
+    lines = path.read_text().splitlines()
+    values = {name: float(value) for name, value in (line.rsplit(" ", 1) for line in lines if line[0] != "#")}
+    assert may.error is not None
+    assert may.prevalence is not None
+    assert values["pacshift_rows"] == 3000  # of May alone
+    assert values['pacshift_error{bound="lower"}'] == may.error[0]
+    assert values['pacshift_share{class="covid",bound="upper"}'] == may.prevalence.upper[2]
+    assert values['pacshift_alert{kind="error"}'] == 1
+    assert values['pacshift_alert{kind="assumption"}'] == 0
+    kinds = [line.split()[2] for line in lines if line.startswith("# TYPE")]
+    assert len(kinds) == len(set(kinds)) == len({name.partition("{")[0] for name in values})  # each in one piece
+    assert path.read_text().endswith("\n")
+
+
 def test_names_of_periods_are_no_formulas_in_a_spreadsheet(monitor: Monitor, tmp_path: Path) -> None:
     """A period may be called like its file."""
     names = ["=1+1", "+x", "-x", "@SUM(A1)", "\t=1", "2026-05"]

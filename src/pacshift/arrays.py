@@ -1,13 +1,27 @@
 """Types of arrays that all modules use, what users may pass in, and a few helpers of arrays."""
 
+import importlib
 import math
 import threading
 from collections.abc import Sequence
 from dataclasses import fields, is_dataclass, replace
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+if TYPE_CHECKING:
+    import scipy as scipy  # for the modules that use it
+else:
+
+    class _SciPy:
+        """SciPy, imported when first used: a service that only makes sets need not have it installed."""
+
+        def __getattr__(self, name: str) -> Any:
+            found = self.__dict__[name] = getattr(importlib.import_module("scipy"), name)
+            return found
+
+    scipy = _SciPy()
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
@@ -71,23 +85,28 @@ def running_sum(counts: IntArray) -> IntArray:
 
 
 def order_of(values: NDArray[Any], *ties: NDArray[Any]) -> IntArray:
-    """The order in which values ascend. Among equals the last of the ``ties`` decides, then the one before it and
-    so on, then what stands first: ``np.lexsort((*ties, values))``, but only equals pay for a stable sort, which
-    takes five times as long.
+    """The order in which float64 or uint64 values ascend, as ``np.lexsort((*ties, values))`` but quicker.
 
-    >>> order_of(np.array([2.0, 1.0, 2.0]), np.array([7, 8, 5]))
+    Among equals the last of the ``ties`` decides, then the one before it and so on, then what stands first. NumPy
+    sorts 16 bits by counting: four times that takes a third of the time of a stable sort of 64 bits.
+
+    >>> order_of(np.array([2.0, -1.0, 2.0]), np.array([7, 8, 5]))
     array([1, 2, 0])
     """
-    order = np.argsort(values)
-    ordered = values[order]
-    same = ordered[1:] == ordered[:-1]
-    if same.any():
+    keys = np.ascontiguousarray(values)
+    if keys.dtype == np.float64:  # bits that ascend as the numbers do
+        bits = (keys + 0.0).view(np.int64)
+        keys = (bits ^ ((bits >> 63) | np.int64(-(2**63)))).view(np.uint64)
+    order = np.argsort(keys.astype(np.uint16), kind="stable")
+    for shift in (16, 32, 48):
+        order = order[np.argsort((keys >> np.uint64(shift)).astype(np.uint16)[order], kind="stable")]
+    if ties:
+        ordered = keys[order]
+        same = ordered[1:] == ordered[:-1]
         equal = np.flatnonzero(np.append(same, False) | np.append(False, same))
-        if not ties and 2 * len(equal) > len(values):  # long runs are in order already
-            return np.argsort(values, kind="stable")
-        rows = np.sort(order[equal])
-        order[equal] = rows[np.lexsort((*(tie[rows] for tie in ties), values[rows]))]
-    return np.asarray(order)
+        rows = order[equal]
+        order[equal] = rows[np.lexsort((*(tie[rows] for tie in ties), keys[rows]))]
+    return order
 
 
 _own = threading.local()

@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from pacshift.arrays import LabelsLike, ScoresLike
 from pacshift.certificate import Certificate
 from pacshift.certificate.provenance import Counting
@@ -18,6 +20,7 @@ from pacshift.certification.request import Request
 from pacshift.certification.trust import one_label_error, points_below
 from pacshift.errors import InputError
 from pacshift.methods import Method
+from pacshift.methods.accept import tops_of_tally
 from pacshift.paths.labelled import CountLabels, LabelledTarget, RowsToPlan
 from pacshift.paths.sample import RowSample
 from pacshift.rows import fold
@@ -25,6 +28,7 @@ from pacshift.rows.base import Rows
 from pacshift.rows.memory import pair
 from pacshift.scores.transforms import Transform
 from pacshift.tally import Tally
+from pacshift.tally.tops import Tops
 
 MAX_ROWS_READ_TWICE = 1_000_000
 """Tables with more rows, source and target together, are not read again: thresholds are then tuned on counts.
@@ -43,6 +47,8 @@ class Data:
     """Counts mean sizes of sets on the target's rows, not on bins."""
     sample: Callable[[], RowSample] | None = None
     """Reads samples of source and target rows to tune thresholds with."""
+    tops: Callable[[], tuple[Tops, Tops]] | None = None
+    """Reads the top scores of all source and target rows."""
     to_plan: Callable[[], RowsToPlan] | None = None
     """Reads rows that say after a refusal what labels would bring."""
 
@@ -131,19 +137,27 @@ def looked_at(
         target=target,
         count_labels=partial(fold.mean_sizes, target) if sizes and transform.function is None else None,
         sample=partial(fold.sample, source, target, tally) if samples else None,
+        tops=partial(fold.tops, source, target) if samples else None,
         to_plan=partial(fold.plan_after_refusal, source, target) if counting is None else None,
     )
 
 
 def cut_of(certificate: Certificate) -> fold.Cut:
     """What makes the sets of a certificate."""
-    return fold.Cut(certificate.thresholds, certificate.own_transform(), certificate.never_empty)
+    rule = {"never_empty": certificate.never_empty, "accept": certificate.accepts}
+    return fold.Cut(certificate.thresholds, certificate.own_transform(), **rule)
 
 
 def measured(
     certificate: Certificate, data: Data, method: Method, *, sizes: bool, one_label: bool = True
 ) -> Certificate:
     """The certificate with the sizes of target sets, and what follows from them, counted in one pass."""
+    if certificate.accepts and sizes and data.target is None:  # what a tally accepts, its cells tell
+        _, target = tops_of_tally(data.tally)
+        asked, kept = (
+            target.tables(certificate.thresholds[None], 1)[0, :, 0].reshape(-1, 2).sum(axis=0).astype(int)
+        )
+        return replace(certificate, set_sizes=np.array([0, kept, *[0] * (len(certificate.classes) - 2), asked]))
     points = points_below(certificate, data.tally, method) if one_label else []
     if data.target is None or not (sizes or points):
         return certificate

@@ -31,6 +31,7 @@ from pacshift.rows.base import Matrix, Rows
 from pacshift.scores.check import ScoreMatrix
 from pacshift.scores.transforms import TRANSFORMS, Transform
 from pacshift.tally import Tally
+from pacshift.tally.tops import Tops
 from pacshift.words.numbers import between, given, mean_size
 
 SEEN_BY_CHANCE = 1e-6
@@ -50,7 +51,8 @@ def split_at_random(
     planning = to_plan.with_pilot(scores[pilot], labels[pilot], transform)
     counted = _count(scores, labels, transform, tally)
     test = _count(scores[is_test], labels[is_test], transform, tally)
-    return LabelledTarget(counted, test, looks=(n_test,), planning=planning)
+    tops = Tops.of_rows(scores[is_test], labels[is_test])
+    return LabelledTarget(counted, test, looks=(n_test,), planning=planning, tops=tops)
 
 
 def _count(scores: Matrix, labels: IntArray, transform: Transform, tally: Tally) -> Tally:
@@ -133,6 +135,7 @@ def by_sheet(
         looks=sheet.test_rows,
         look=sheet.last_complete_look,
         planning=planning,
+        tops=Tops.of_rows(scores[tested], labels[tested]),
     )
 
 
@@ -169,7 +172,8 @@ def _unfinished(
 def _missing_rows(sheet: LabelSheet) -> str:
     first, filled = sheet.looks[0], sheet.n_filled
     more = f"{first - filled:,} more {'row' if first - filled == 1 else 'rows'}"
-    return f"{sheet.name}: {filled:,} rows are filled in, and the first look is after {first:,}. Label {more} from the top."
+    filled_in = f"{filled:,} rows are filled in, and the first look is after {first:,}"
+    return f"{sheet.name}: {filled_in}. Label {more} from the top."
 
 
 def check_labelled(labelled: Tally, tally: Tally) -> None:

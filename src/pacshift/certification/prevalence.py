@@ -1,7 +1,7 @@
 """``prevalence``: how frequent is each class on the target, at the whole δ and without any sets.
 
-By predictions under label shift, by labelled target rows alone, or by both: sections "Shares by labels" and "Labels
-and label shift" of docs/methods/few-labels.md.
+By predictions under label shift, by labelled target rows alone, or by both: sections "Shares by labels" and
+"Labels and label shift" of docs/methods/few-labels.md.
 """
 
 import os
@@ -32,12 +32,12 @@ from pacshift.tally import Tally
 from pacshift.tally.groups import LabelsPer, check_labels_per
 
 BY_LABELS, BY_LABEL_SHIFT, BY_TEST = 0.5, 0.4, 0.1
-"""Shares of δ where labels and label shift answer together: the labels' bounds, those of predictions, the tests. Of
-the first two any split from .75 to .25 gives intervals that are at most 14 % wider than the best of them."""
+"""Shares of δ where labels and label shift answer together: the labels' bounds, those of predictions, the tests.
+Of the first two any split from .75 to .25 gives intervals that are at most 14 % wider than the best of them."""
 
 LABEL_SOME = (
-    "Label a random sample of the target: labels bound these shares whatever the shift is. pacshift.label_sheet draws "
-    "the rows, and prevalence(..., labelled=sheet) takes their labels."
+    "Label a random sample of the target: labels bound these shares whatever the shift is. pacshift.label_sheet "
+    "draws the rows, and prevalence(..., labelled=sheet) takes their labels."
 )
 """What to do after a refusal, in Python."""
 
@@ -63,8 +63,8 @@ def prevalence(
 
     Without target labels this assumes label shift: among rows of one class, scores have the same law on source and
     target. The intervals are valid at every sample size and for every classifier; a weak one gives wide intervals.
-    With target labels nothing is assumed: the labels alone answer, at the whole ``delta``, and what label shift says
-    stands beside it. Proofs: section "By-products" of the docs page "PS-LP: the proof", and "A few target labels".
+    With target labels nothing is assumed: the labels alone answer, at the whole ``delta``, and what label shift
+    says stands beside it. Proofs: section "By-products" of the docs page "PS-LP: the proof", and "A few target labels".
 
     Parameters
     ----------
@@ -91,8 +91,8 @@ def prevalence(
         A label sheet of this target, instead of ``target_labels``. Each of its looks has its part of ``delta``.
     assume_label_shift : bool, default False
         With target labels: whether you state, *before you see either interval*, that label shift holds. Labels and
-        predictions then answer together, and more narrowly. If it does not hold, tests may not notice, and the answer
-        is wrong more often than ``delta``.
+        predictions then answer together, and more narrowly. If it does not hold, tests may not notice, and the
+        answer is wrong more often than ``delta``.
     groups, target_groups : array_like, optional
         The group of each source and target row, such as the patient, if several rows belong to one: one random
         row of each group is counted, as in ``calibrate``. The shares are then those among random rows of random
@@ -108,8 +108,8 @@ def prevalence(
     InputError
         If the data or a parameter break a rule.
     AssumptionError
-        If no label mix fits the counts: label shift, or what was said to be known, is refuted. With target labels only
-        where these contradict what was said to be known.
+        If no label mix fits the counts: label shift, or what was said to be known, is refuted. With target labels
+        only where these contradict what was said to be known.
     UnfinishedSheetError
         If the sheet is not filled in as far as its first look.
 
@@ -157,8 +157,8 @@ def prevalence(
     if sample is None:
         if assumed:
             raise InputError(
-                "assume_label_shift says how target labels and label shift answer together, but there are no target "
-                "labels. Leave it out: without them label shift is assumed anyway."
+                "assume_label_shift says how target labels and label shift answer together, but there are no "
+                "target labels. Leave it out: without them label shift is assumed anyway."
             )
         return by_label_shift(tally, request)
     check_labelled(sample.counted, tally)
@@ -192,7 +192,7 @@ def by_label_shift(tally: Tally, request: Request) -> Prevalence:
 
 
 def by_labels(tally: Tally, request: Request, sample: LabelledTarget) -> Prevalence:
-    """The labels alone, at the whole δ, whatever the shift is (Lemma 1); what label shift says stands beside it."""
+    """The labels alone, at the whole δ, whatever the shift is (Lemma 1); beside it what label shift says."""
     mix, beside, refusal = mix_within(request, sample, delta=request.delta), None, ""
     try:
         beside = by_label_shift(tally, request)
@@ -265,8 +265,8 @@ def by_both(tally: Tally, request: Request, sample: LabelledTarget, *, is_random
 def classes_carry_over(labelled: Tally, tally: Tally, *, delta: float) -> bool:
     """Whether each class is predicted right as often on labelled target rows as on the source (Lemma 5).
 
-    Fisher's exact test, class by class, both tails at δ/2K: under label shift it finds a difference with probability
-    at most δ.
+    Fisher's exact test, class by class, both tails at δ/2K: under label shift it finds a difference with
+    probability at most δ.
     """
     level = delta / (2 * tally.n_classes)
     right, rows = np.diag(labelled.confusion), labelled.class_counts

@@ -216,19 +216,16 @@ def net_below(tally: Tally, chosen: FloatArray, epsilon: float, level: float) ->
     rank = ranks[place - 1] if place else -1
     single = largest_threshold(tally, lambda below: below.sum() <= rank) if place else -np.inf
     # Thresholds that miss the same share of every class of the source, by thousandths.
-    low, high = 0, EQUAL_STEPS + 1
-    while high - low > 1:
-        middle = (low + high) // 2
-        is_below = (equal_miss_thresholds(tally, middle / EQUAL_STEPS) <= most).all()
-        low, high = (middle, high) if is_below else (low, middle)
+    steps = equal_miss_thresholds(tally, np.arange(EQUAL_STEPS + 1) / EQUAL_STEPS)  # the first is -inf
+    equal = steps[np.flatnonzero((steps <= most).all(axis=1))[-1]]
     # Every class at its own of a few levels: the points are as many as levels to the power of the classes.
-    levels = np.array([equal_miss_thresholds(tally, min(part * epsilon, 1.0)) for part in NET_MISSES])
+    levels = equal_miss_thresholds(tally, np.minimum(np.array(NET_MISSES) * epsilon, 1.0))
     each = np.where(levels <= most, levels, -np.inf).max(axis=0)
     with np.errstate(over="ignore"):  # infinitely many points get no level: the bound is 0, which is true
         n_each = float(np.float64(len(NET_MISSES) + 1) ** n_classes)
     families = (
         (np.full(n_classes, single), EQUAL_STEPS),
-        (equal_miss_thresholds(tally, low / EQUAL_STEPS), EQUAL_STEPS),
+        (equal, EQUAL_STEPS),
         (each, n_each),
     )
     return [

@@ -18,6 +18,7 @@ from pacshift.certification.request import Request, check_request, require_fit
 from pacshift.errors import AssumptionError, InputError, UninformativeWarning
 from pacshift.files.codec import is_number
 from pacshift.methods import METHODS, Method, resolve_method
+from pacshift.methods.accept import ACCEPTING
 from pacshift.rows.base import Rows
 from pacshift.scores.frames import column_names
 from pacshift.scores.transforms import TransformFunction
@@ -209,10 +210,11 @@ def method_of(certificate: Certificate, method: Method | None) -> Method:
     name, options = (certificate.method, certificate.options) if asked is None else (asked.name, asked.options)
     if method is not None:
         return resolve_method(method)
-    if name not in METHODS:
+    known = METHODS | ACCEPTING
+    if name not in known:
         raise InputError(f"method {name} is not part of pacshift: pass the method object as method=.")
     try:
-        return METHODS[name](**options)
+        return known[name](**options)
     except TypeError:
         raise InputError(
             f"method {name} has no such options ({options!r}) in this version: verify the certificate with the "

@@ -15,7 +15,7 @@ SETTINGS: dict[str, Any] = {
 }
 _PANELS = {
     "First steps": ("demo", "methods"),
-    "From tables to sets": ("calibrate", "predict", "check", "report", "verify"),
+    "From tables to sets": ("calibrate", "accept", "predict", "check", "report", "verify"),
     "Before and after": ("plan", "label", "compare", "prevalence", "tally", "monitor"),
 }
 
@@ -40,7 +40,7 @@ app = typer.Typer(
     cls=_Program,
     help="Prediction sets you can still trust after the label mix has changed.",
     epilog="Exit codes: 0 fine, 2 bad input, 3 nothing could be certified, 4 a promise or a file does not hold, "
-    "5 the certificate is for another model. Start with: pacshift demo",
+    "5 the certificate is for another model, 6 a period is missing. Start with: pacshift demo",
     **SETTINGS,
 )
 

@@ -39,7 +39,7 @@ from pacshift.files.origin import EPOCH_VARIABLE, current_time
 if TYPE_CHECKING:
     from pacshift.words.statements import Statement
 
-BAD_INPUT, NOTHING_CERTIFIED, BROKEN, OTHER_MODEL, UNEXPECTED = 2, 3, 4, 5, 1
+BAD_INPUT, NOTHING_CERTIFIED, BROKEN, OTHER_MODEL, GAP, UNEXPECTED = 2, 3, 4, 5, 6, 1
 PIPE_WIDTH = 120  # columns of tables that go into a file or a pipe
 
 CALLED = {

@@ -164,6 +164,29 @@ class ScoredPromise(Promise):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Certifying:
+    """What ``calibrate`` and ``accept`` share: labels, what the certificate remembers, and where it goes."""
+
+    label: LabelColumn = "label"
+    target_label: TargetLabel = None
+    labels_per: LabelsPer = None
+    labelled: Labelled = None
+    refusal_page: Annotated[
+        Path | None,
+        output("--refusal-page FILE", "If label shift is refuted, an HTML page on where, and on the ways on."),
+    ] = None
+    model_id: Annotated[
+        str | None, output("--model-id TEXT", "The classifier that made the scores, as you call it.")
+    ] = None
+    note: Annotated[str | None, output("--note TEXT", "Anything that the certificate should remember.")] = None
+    valid_until: Annotated[str | None, output("--valid-until DATE", "Last day of use, as 2027-01-31.")] = None
+    seed: Seed = 0
+    engine: Engine = "arrow"
+    force: Force = False
+    as_json: Json = False
+
+
+@dataclass(frozen=True, kw_only=True)
 class ColumnOptions:
     """Which columns hold the scores, what these are, and what becomes of unusable rows."""
 

@@ -67,12 +67,14 @@ def predicted_sets(n_classes: int, most: int = MAX_SETS) -> tuple[FloatArray, Fl
         if counted > most:
             break
         largest = size
-    larger = [c for size in sizes if size <= largest for c in combinations(range(n_classes), size)]
     eye = np.eye(n_classes)
     single = eye if n_classes == 2 else np.vstack([eye, 1 - eye[::-1]])
-    picked = np.zeros((len(larger), n_classes))
-    for row, members in enumerate(larger):
-        picked[row, list(members)] = 1.0
+    chosen = [np.array(list(combinations(range(n_classes), size))) for size in sizes if size <= largest]
+    picked = np.zeros((sum(map(len, chosen)), n_classes))
+    first = 0
+    for members in chosen:
+        picked[first + np.arange(len(members))[:, None], members] = 1.0
+        first += len(members)
     halves = picked.sum(axis=1) * 2 == n_classes  # these hold their complements already
     return single, np.vstack([picked, 1 - picked[~halves][::-1]])
 

@@ -9,10 +9,9 @@ the proof page (docs/methods/ps-lp-proof.md, section "Tails with their prefactor
 """
 
 import numpy as np
-import scipy  # its parts load when first used
 from numpy.typing import ArrayLike
 
-from pacshift.arrays import FloatArray
+from pacshift.arrays import FloatArray, scipy
 from pacshift.bounds import Interval
 
 FREQUENCY_ZONES = (0.25, 0.5, 1.0, 2.0, np.pi)

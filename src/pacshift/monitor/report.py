@@ -153,7 +153,7 @@ def timeline(history: Iterable[PeriodReport], gaps: Sequence[Gap]) -> list[Perio
 
 COLUMNS = ("period", "start", "end", "metric", "value", "lower", "upper", "alert", "epsilon")
 """Of the long table, as monitoring tools name them."""
-ENDINGS = (".parquet", ".feather", ".csv", ".json")
+ENDINGS = (".parquet", ".feather", ".csv", ".json", ".prom")
 
 
 def history_rows(history: Iterable[PeriodReport]) -> list[dict[str, Any]]:
@@ -206,6 +206,8 @@ def history_rows(history: Iterable[PeriodReport]) -> list[dict[str, Any]]:
 def write_history(history: Iterable[PeriodReport], path: PathLike, *, overwrite: bool = True) -> int:
     """Write the history as Parquet, Feather, CSV or JSON, chosen by the ending of the name.
 
+    A name that ends in ``.prom`` gets the newest period alone, in the text format that Prometheus reads.
+
     Parameters
     ----------
     history : iterable of PeriodReport
@@ -236,10 +238,14 @@ def write_history(history: Iterable[PeriodReport], path: PathLike, *, overwrite:
     ...     write_history(monitor.history, pathlib.Path(folder, "monitor.csv"))
     11
     """
-    rows, kind = history_rows(history), check_history_path(path)
+    kind, reports = check_history_path(path), list(history)
+    rows = history_rows(reports[-1:] if kind == ".prom" else reports)
     with atomic_write(path, overwrite=overwrite) as draft:
         if kind == ".json":
             draft.write_text(json.dumps(rows, indent=1, ensure_ascii=False), encoding="utf-8")
+            return len(rows)
+        if kind == ".prom":
+            draft.write_text(_metrics(rows), encoding="utf-8")
             return len(rows)
         import pyarrow as pa
         from pyarrow import csv, feather, parquet
@@ -255,6 +261,28 @@ def write_history(history: Iterable[PeriodReport], path: PathLike, *, overwrite:
             write = parquet.write_table if kind == ".parquet" else feather.write_feather
             write(table, str(draft))
     return len(rows)
+
+
+def _metrics(rows: Iterable[dict[str, Any]]) -> str:
+    """Gauges of one period: what a collector of text files hands on, and an alert rule looks at.
+
+    The period is no label of them: every one would begin new series.
+    """
+    gauges: dict[str, list[str]] = {}
+    for row in rows:
+        metric, _, label = row["metric"].partition(": ")
+        name, of_class = f"pacshift_{metric.replace(' ', '_')}", []
+        if label:
+            quoted = label.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+            of_class = [f'class="{quoted}"']
+        for kind in (kind for kind in ("value", "lower", "upper") if row[kind] is not None):
+            labels = of_class if kind == "value" else [*of_class, f'bound="{kind}"']
+            of = f"{{{','.join(labels)}}}" if labels else ""
+            gauges.setdefault(name, []).append(f"{name}{of} {row[kind]!r}")
+        if metric in ("error", "assumption"):
+            alert = f'pacshift_alert{{kind="{metric}"}} {int(row["alert"])}'
+            gauges.setdefault("pacshift_alert", []).append(alert)
+    return "".join("\n".join([f"# TYPE {name} gauge", *lines, ""]) for name, lines in gauges.items())
 
 
 def check_history_path(path: PathLike) -> str:

@@ -19,9 +19,8 @@ from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
-import scipy
 
-from pacshift.arrays import BoolArray, FloatArray, IntArray
+from pacshift.arrays import BoolArray, FloatArray, IntArray, scipy
 from pacshift.bounds import ROUNDING, Interval, binomial_lower, binomial_upper
 from pacshift.errors import AssumptionError
 from pacshift.mix.programs import largest_means

@@ -57,6 +57,10 @@ PATH_END = 2.0
 Room for wrong estimates: at 1.5 or 4 sizes change by less than 0.1 %.
 """
 
+GUESSED_DEVIATIONS = 2.0
+"""The step that is tested first errs, by the estimate, so many standard deviations of a class less than ε. It
+saves time where it is about right, and changes nothing else."""
+
 MIN_ROWS_IN_BIN = 20
 """Source rows in a bin that tell how its scores are spread. With 5 or 80 sizes change by at most 0.2 %."""
 
@@ -223,9 +227,12 @@ def tuned_path(
         plain = BentLines(np.tile([-1.0, 1.0], (len(mix), 1)), np.zeros(len(mix)), np.ones((len(mix), 3)))
         if mean_size(best) > (1 - MIN_GAIN) * mean_size(plain):
             best = plain
-    first, last = np.searchsorted(errors_of(best), [0.0, PATH_END * epsilon], side="right").tolist()
-    ends = LEVELS_TRIED[max(first - 1, 0)], LEVELS_TRIED[min(last, len(LEVELS_TRIED) - 1)]
-    return ThresholdPath(best, caps, (float(ends[0]), float(ends[1])), PATH_STEPS, tally.grid)
+    errors = errors_of(best)
+    first, last = np.searchsorted(errors, [0.0, PATH_END * epsilon], side="right").tolist()
+    low, high = float(LEVELS_TRIED[max(first - 1, 0)]), float(LEVELS_TRIED[min(last, len(LEVELS_TRIED) - 1)])
+    likely = epsilon - GUESSED_DEVIATIONS * float(np.sqrt(epsilon * len(mix) / tally.n_source))
+    part = (float(np.interp(max(likely, epsilon / 4), errors, LEVELS_TRIED)) - low) / max(high - low, 1e-9)
+    return ThresholdPath(best, caps, (low, high), PATH_STEPS, tally.grid, round(part * (PATH_STEPS - 1)))
 
 
 def certified_on_path(

@@ -53,6 +53,7 @@ Doing: TypeAlias = Literal[
     "reading the labelled target",
     "reading rows to plan with",
     "reading rows to tune thresholds with",
+    "reading top scores",
     "estimating what labels would bring",
     "drawing rows",
     "finding thresholds (%)",

@@ -24,6 +24,7 @@ from pacshift.rows.sets import labels_at, make_sets, sizes_at
 from pacshift.scores.check import ScoreMatrix
 from pacshift.scores.transforms import TRANSFORMS, Transform
 from pacshift.tally import Tally
+from pacshift.tally.tops import Tops
 
 
 def both(
@@ -56,11 +57,13 @@ class Cut:
     thresholds: FloatArray
     transform: Transform
     never_empty: bool = False
+    accept: bool = False
 
     def sets(self, batch: Batch) -> BoolArray:
         """The sets of a batch. Scores of another kind are not refused: they were when they were counted."""
         matrix = ScoreMatrix(batch.scores, tuple(range(batch.scores.shape[1])))
-        return make_sets(matrix, self.thresholds, self.transform, never_empty=self.never_empty)
+        rule: dict[str, bool] = {"never_empty": self.never_empty, "accept": self.accept}
+        return make_sets(matrix, self.thresholds, self.transform, **rule)
 
 
 def sizes(rows: Rows, cuts: Sequence[Cut]) -> list[IntArray]:
@@ -68,10 +71,11 @@ def sizes(rows: Rows, cuts: Sequence[Cut]) -> list[IntArray]:
 
     def of_batch(batch: Batch) -> IntArray:
         matrix, found = ScoreMatrix(batch.scores, rows.classes), list[IntArray]()
-        for _, alike in groupby(cuts, key=lambda one: (one.transform, one.never_empty)):
+        for _, alike in groupby(cuts, key=lambda one: (one.transform, one.never_empty, one.accept)):
             first, *others = alike
             thresholds = [one.thresholds for one in (first, *others)]
-            found += sizes_at(matrix, thresholds, first.transform, never_empty=first.never_empty)
+            rule: dict[str, bool] = {"never_empty": first.never_empty, "accept": first.accept}
+            found += sizes_at(matrix, thresholds, first.transform, **rule)
         return np.array(found)
 
     return list(reduce(add, rows.unlabelled().fold(of_batch, "measuring the sets")))
@@ -115,6 +119,13 @@ def sample(source: Rows, target: Rows, counts: Tally) -> RowSample:
     scores, labels = _together(source.fold(of_source, "reading rows to tune thresholds with"))
     seen = target.unlabelled().fold(of_target, "reading rows to tune thresholds with")
     return RowSample(scores, labels, np.concatenate(list(seen)))
+
+
+def tops(source: Rows, target: Rows) -> tuple[Tops, Tops]:
+    """Rows of both sides by predicted label and top score, those of the source by true label too."""
+    doing: Doing = "reading top scores"
+    own = list(source.fold(lambda batch: Tops.of_rows(batch.scores, batch.labels), doing))
+    return Tops.sum(own), Tops.sum(list(target.unlabelled().fold(lambda batch: Tops.of_rows(batch.scores), doing)))
 
 
 def to_plan(source: Rows, unlabelled: Matrix, doing: Doing = "reading rows to plan with") -> RowsToPlan:

@@ -263,11 +263,11 @@ def expected_tests(tally: "Tally") -> int:
     return len(tally.values).bit_length() + 2
 
 
-def class_threshold(tally: "Tally", label: int, cut: int) -> float:
+def class_threshold(tally: "Tally", label: int, cut: int | IntArray) -> FloatArray:
     """The largest τ with at most ``cut`` scores of one class below it; -inf for a negative ``cut``."""
     start, end = tally.starts[label], tally.starts[label + 1]
-    if cut < 0 or start == end:
-        return -np.inf
+    if start == end:
+        return np.full(np.shape(cut), -np.inf)
     reached = tally.cumulative[start + 1 : end + 1]
-    place = int(np.searchsorted(reached, cut + tally.cumulative[start], side="right"))
-    return float(tally.values[start + min(place, end - start - 1)])
+    place = np.searchsorted(reached, cut + tally.cumulative[start], side="right")
+    return np.where(np.asarray(cut) < 0, -np.inf, tally.values[start + np.minimum(place, end - start - 1)])

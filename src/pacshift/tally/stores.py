@@ -12,10 +12,9 @@ from threading import Lock
 from typing import Any
 
 import numpy as np
-import scipy
 from numpy.typing import NDArray
 
-from pacshift.arrays import FloatArray, IntArray, running_sum, scratch, scratch_like
+from pacshift.arrays import FloatArray, IntArray, running_sum, scipy, scratch, scratch_like
 from pacshift.parallel import cores, run_all
 from pacshift.tally.grid import CODE_BITS, code_to_float, float_to_code
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from pacshift.cli import options
-from pacshift.cli.console import BROKEN
 from pacshift.cli.options import basic, output
 from pacshift.errors import InputError
 
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class FailOn(StrEnum):
-    """When to exit with 4, besides when something broke."""
+    """What to fail on, besides when something broke or label shift is refuted."""
 
     BROKEN = "broken"
     CONSISTENT = "consistent"
@@ -137,11 +136,16 @@ def monitor(
     label: options.LabelColumn = "label",
     columns: options.ColumnOptions,
     table: Annotated[
-        Path | None, output("--table FILE", "All numbers as Parquet, Feather, CSV or JSON, by the ending.")
+        Path | None,
+        output(
+            "--table FILE", "All numbers as Parquet, Feather, CSV or JSON, by the ending; *.prom: for Prometheus."
+        ),
     ] = None,
     fail_on: Annotated[
         list[FailOn] | None,
-        output("--fail-on", "Exit with 4 also if a period is not proven, or is missing; can be repeated."),
+        output(
+            "--fail-on", "Exit with 4 also if a period is not proven, with 6 if one is missing; can be repeated."
+        ),
     ] = None,
     model_id: options.UsedModelId = None,
     force: options.Force = False,
@@ -190,5 +194,5 @@ def monitor(
             write_history(watch.history, table, overwrite=force)
         show(watch, told, out, table, words, as_json=as_json, quiet=quiet)
         watch.mark_delivered(told.gaps)  # what did not get so far is told by the next run
-    if told.failed or told.failed_gaps:
-        raise typer.Exit(BROKEN)
+    if told.exit_code:
+        raise typer.Exit(told.exit_code)

@@ -12,7 +12,18 @@ from pacshift.certificate.file import to_document
 from pacshift.cli import options
 from pacshift.cli.certificates import column_words
 from pacshift.cli.commands import option_words
-from pacshift.cli.console import messages, note, plain, print_json, results, right_aligned, say_written
+from pacshift.cli.console import (
+    BROKEN,
+    GAP,
+    NOTHING_CERTIFIED,
+    messages,
+    note,
+    plain,
+    print_json,
+    results,
+    right_aligned,
+    say_written,
+)
 from pacshift.errors import InputError
 from pacshift.files.codec import CHECKSUM
 from pacshift.files.origin import current_time
@@ -39,6 +50,13 @@ class Findings:
     gaps: Sequence[Gap]
     failed: Sequence[PeriodReport]
     failed_gaps: Sequence[Gap]
+
+    @property
+    def exit_code(self) -> int:
+        """The gravest of what failed: a promise, the assumption alone, or only that rows are missing."""
+        if any(report.error is not None for report in self.failed):
+            return BROKEN
+        return NOTHING_CERTIFIED if self.failed else GAP if self.failed_gaps else 0
 
 
 def findings(watch: Monitor, fail_on: Collection[str]) -> Findings:
