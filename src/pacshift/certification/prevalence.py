@@ -64,7 +64,7 @@ def prevalence(
     Without target labels this assumes label shift: among rows of one class, scores have the same law on source and
     target. The intervals are valid at every sample size and for every classifier; a weak one gives wide intervals.
     With target labels nothing is assumed: the labels alone answer, at the whole ``delta``, and what label shift
-    says stands beside it. Proofs: section "By-products" of the docs page "PS-LP: the proof", and "A few target labels".
+    says stands beside it. Proofs: the docs pages "Shares of the classes" and "A few target labels".
 
     Parameters
     ----------
