@@ -113,7 +113,7 @@ def check_assumption(
 
     Predicted labels and top scores are looked at.
     Under label shift the test refuses with probability at most ``level``, whatever the sample sizes (docs page
-    "Is it label shift?"). The same tally always gives the same answer.
+    "The test of label shift"). The same tally always gives the same answer.
 
     Parameters
     ----------
