@@ -12,7 +12,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from functools import wraps
 from typing import Any
 
@@ -283,7 +283,7 @@ def all_ranks(own: Given, line: Line, n_events: float) -> float:
 
 def chance_of_misses(given: Given, threshold: float) -> float:
     """How likely so few misses are at a rate of epsilon; nobody is misled by sets of all labels."""
-    missed = replace(given["tally"], counts=given["counts"]).misses(threshold).sum()
+    missed = given["tally"].with_counts(given["counts"]).misses(threshold).sum()
     chance = float(bounds.binomial_cdf(missed, given["counts"].sum(), given["epsilon"]))
     return 0.0 if threshold == -np.inf else chance
 
