@@ -39,9 +39,9 @@ def notebook(path: Path) -> str:
     lines = text.splitlines()[first.end_lineno :]
     code = "\n".join(lines).strip("\n")
     parts = re.split(r"\n\n+(?=# )", code)
-    cells = [{"cell_type": "markdown", "id": "what", "metadata": {}, "source": told}]
+    cells: list[dict[str, Any]] = [{"cell_type": "markdown", "id": "what", "metadata": {}, "source": told}]
     for number, part in enumerate(parts):
-        cell = {"cell_type": "code", "id": f"part-{number}", "metadata": {}, "source": part.strip("\n")}
+        cell: dict[str, Any] = {"cell_type": "code", "id": f"part-{number}", "metadata": {}, "source": part.strip("\n")}
         cells.append(cell | {"execution_count": None, "outputs": []})
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
     made = {"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
