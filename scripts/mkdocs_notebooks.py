@@ -41,7 +41,12 @@ def notebook(path: Path) -> str:
     parts = re.split(r"\n\n+(?=# )", code)
     cells: list[dict[str, Any]] = [{"cell_type": "markdown", "id": "what", "metadata": {}, "source": told}]
     for number, part in enumerate(parts):
-        cell: dict[str, Any] = {"cell_type": "code", "id": f"part-{number}", "metadata": {}, "source": part.strip("\n")}
+        cell: dict[str, Any] = {
+            "cell_type": "code",
+            "id": f"part-{number}",
+            "metadata": {},
+            "source": part.strip("\n"),
+        }
         cells.append(cell | {"execution_count": None, "outputs": []})
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
     made = {"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
