@@ -80,8 +80,10 @@ class Certificate:
     source_grouped, target_grouped : Grouped or None
         If one random row of each group was counted, such as of each patient: how many rows there were in all.
         The promise is then about a random row of a random group.
-    class_counts, predicted_counts : int array of shape (K,)
-        Source examples per true label; target examples per predicted label.
+    class_counts : int array of shape (K,)
+        Source examples per true label.
+    predicted_counts : int array of shape (K,) or None
+        Target examples per predicted label; None where the method does not look at them.
     weights, prevalence : Interval or None
         Bounds of q(y)/p(y) and of q(y) per class, where the method computes them.
     accuracy : float or None
@@ -166,7 +168,7 @@ class Certificate:
     source_grouped: Grouped | None = None
     target_grouped: Grouped | None = None
     class_counts: IntArray
-    predicted_counts: IntArray
+    predicted_counts: IntArray | None
     weights: Interval | None = None
     prevalence: Interval | None = None
     accuracy: float | None = None

@@ -120,11 +120,18 @@ def _bounds(name: str, kind: Kind, attribute: str) -> Field:
     return Field(name, OrNull(ListOf(kind, least=2, most=2), absent=True), "rounding", attribute, column)
 
 
+def _all_or_none(counts: list[Any]) -> Any:
+    """Counts of all classes, or None where nobody counted."""
+    if None in counts and any(one is not None for one in counts):
+        raise ValueError("it lacks 'target_predicted' in classes[]")
+    return None if None in counts else COUNTS.made(counts)
+
+
 CLASS_FIELDS = (
     Field("name", NAME, "equal", "classes", check_classes),
     Field("threshold", CUT, "downward", "thresholds", SHARES.made),
     Field("source_examples", COUNT, "equal", "class_counts", COUNTS.made),
-    Field("target_predicted", COUNT, "equal", "predicted_counts", COUNTS.made),
+    Field("target_predicted", OrNull(COUNT, absent=True), "equal", "predicted_counts", _all_or_none),
     _bounds("weight", WEIGHT, "weights"),
     _bounds("prevalence", COMPUTED, "prevalence"),
     _bounds("missed", COMPUTED, "class_miss"),
@@ -253,7 +260,8 @@ def _require_consistent(found: dict[str, Any]) -> None:
         check_rate(found[name], name)
     if sum(found["class_counts"].tolist()) != found["n_source"]:  # Python's integers cannot overflow
         raise ValueError("the source examples of the classes do not add up to n_source")
-    if sum(found["predicted_counts"].tolist()) != found["n_target"]:
+    predicted = found["predicted_counts"]
+    if predicted is not None and sum(predicted.tolist()) != found["n_target"]:
         raise ValueError("the target predictions of the classes do not add up to n_target")
     if found["n_target_labels"] > found["n_target"]:
         raise ValueError("more target rows have labels than there are")

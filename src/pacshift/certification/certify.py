@@ -204,7 +204,7 @@ def _certificate(
         target_grouped=tally.target_grouped,
         n_target_labels=0 if labelled is None else labelled.n_rows,
         class_counts=tally.class_counts,
-        predicted_counts=tally.target,
+        predicted_counts=None if tally.source_cells.bins == "not counted" else tally.target,
         weights=solution.weights,
         prevalence=solution.prevalence,
         accuracy=solution.accuracy,

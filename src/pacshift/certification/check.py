@@ -4,9 +4,8 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 import numpy as np
-import scipy
 
-from pacshift.arrays import BoolArray, Label, LabelsLike, ScoresLike
+from pacshift.arrays import BoolArray, Label, LabelsLike, ScoresLike, scipy
 from pacshift.bounds import Interval, binomial_cut, clopper_pearson
 from pacshift.certificate import Certificate
 from pacshift.errors import InputError
@@ -239,7 +238,8 @@ def _seen_as(certificate: Certificate, rows: Rows) -> Role | None:
         return None
     known = {one.role: one.sha256 for one in made.inputs if one.name is None and one.rows == rows.last.n_given}
     if known.get("source"):
-        counted = rows.tally(certificate.own_transform(), soft=False, grid=made.counting.grid)
+        grid, predicted = made.counting.grid, certificate.predicted_counts is not None
+        counted = rows.tally(certificate.own_transform(), soft=False, grid=grid, predicted=predicted)
         if counts_sha256(counted, "source") == known["source"]:
             return "source"
     if known.get("target"):

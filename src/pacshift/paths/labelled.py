@@ -11,10 +11,9 @@ from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
-import scipy  # its parts load when first used
 from numpy.typing import NDArray
 
-from pacshift.arrays import BoolArray, FloatArray, IntArray, KeyArray
+from pacshift.arrays import BoolArray, FloatArray, IntArray, KeyArray, scipy
 from pacshift.paths.looks import look_cuts
 from pacshift.paths.path import ThresholdPath, fit_isotonic, last_passing
 from pacshift.paths.posterior import fit_posterior, log_evidence, moved

@@ -99,7 +99,8 @@ def suspicious(tally: Tally) -> tuple[str, ...]:
     """Notes about data that look like a mistake but may be none."""
     found = [*logits_note(tally)]
     source, target = tally.source_cells, tally.target_cells
-    same = tally.n_target >= FEWEST_ROWS_ALIKE and (source.n_rows, source.bins) == (target.n_rows, target.bins)
+    are_many = source.n_rows >= FEWEST_ROWS_ALIKE and source.bins != "not counted"
+    same = are_many and (source.n_rows, source.bins) == (target.n_rows, target.bins)
     if same:  # in number; now by predicted label and confidence
         unlabelled, place = np.unique(source.codes // source.n_labels, return_inverse=True)
         counts = np.bincount(place, weights=source.counts, minlength=len(unlabelled))
@@ -109,8 +110,8 @@ def suspicious(tally: Tally) -> tuple[str, ...]:
             "source and target have the same number of rows in every group of predicted label and top score. If "
             "they are the same rows, nothing was learned about another population: pass the target's own scores."
         )
-    right = int(source.counts[source.predicted == source.labels].sum())
-    if source.n_rows >= FEWEST_ROWS_ALIKE and right * tally.n_classes < source.n_rows:
+    right = int(source.counts[source.predicted == source.labels].sum()) if are_many else source.n_rows
+    if right * tally.n_classes < source.n_rows:
         found.append(
             f"the label with the top score is right for {percent(right / source.n_rows)} of the source rows, less "
             "than by chance. Are score columns swapped, or are small scores the likely ones? The promise holds "
