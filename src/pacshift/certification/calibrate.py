@@ -272,4 +272,4 @@ def certified(
     with shown as report:
         certificate = certify(data, chosen, request, progress=report)
     made = measured(certificate, data, chosen, sizes=True)
-    return made if rows is None else replace(made, columns=rows.columns)
+    return made if rows is None or rows.columns is None else replace(made, columns=rows.columns)
