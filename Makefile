@@ -23,7 +23,7 @@ LATER := thorough or montecarlo or browser or data or spark or soak or long
 SKIPPED := tests/test_docs.py tests/test_docs_site.py tests/test_docstrings.py tests/test_proof_pages.py tests/test_release.py tests/test_deploy.py src/pacshift/rows/spark.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo fast test more rest check lint docs floor train-test bench soak reproduce wheel clean system
+.PHONY: help demo fast test coverage more rest check lint docs floor train-test bench soak reproduce wheel clean system
 
 help: ## show this list
 	@echo "pacshift: make <target>"
@@ -43,6 +43,15 @@ rest: .stamps/dev system ## the tests that take longest, or need more: Monte-Car
 	$(BIN)/python -m pytest $(PARALLEL) -rs -m '(thorough or montecarlo or browser or data) and not (long or spark or soak)'
 	$(BIN)/python -m pytest -m spark
 	$(BIN)/python -m pytest -m soak
+
+coverage: .stamps/test ## which lines of the package the fast tests run: coverage.txt, and a page in htmlcov/
+	$(INSTALL) 'coverage>=7.10'
+	$(BIN)/python -m coverage erase
+	$(BIN)/python -m coverage run -m pytest $(PARALLEL) -q -m 'not (slow or $(LATER))'
+	$(BIN)/python -m coverage combine --quiet
+	$(BIN)/python -m coverage html --quiet
+	$(BIN)/python -m coverage report --sort=cover > coverage.txt
+	@tail -n 1 coverage.txt
 
 check: test more ## everything that CI runs: under 30 minutes on 2 cores
 

@@ -26,7 +26,9 @@ PARTS = {
     "scale-cost": ("scale.cost", "what ten billion rows would take"),
     "quality": ("quality.run", "who keeps what they promise when the label mix moves"),
     "prevalence": ("prevalence.run", "intervals for the target's label mix beside ppi_py"),
+    "shares": ("shares.run", "widths of the shares' intervals beside the box of PS-LP's region"),
     "sharpness": ("sharpness.run", "set sizes beside the best that knows everything"),
+    "boxes": ("boxes.run", "PS-W by the hull and by elimination (needs --data)"),
     "needs": ("needs.run", "set sizes by classes, rows per class, epsilon and delta"),
     "many": ("many.run", "set sizes with 100 and 1,000 classes (needs --data, else one synthetic case)"),
     "guarantee": ("guarantee.run", "how often each method breaks its promise"),
@@ -51,6 +53,7 @@ PARTS = {
     "twins": ("twins.run", "how close the twins are to the real scores (needs --data)"),
     "reproduce": ("reproduce.run", "tables, counts and figures of the page on the paper"),
     "figures": ("figures.run", "the figures of the page on the idea"),
+    "try-it": ("try_it.run", "results behind the interactive picture of the first page (needs --data)"),
     "selfcheck": ("selfcheck.run", "the lab's own tests"),
 }
 """Name of a part, its function in this folder, and what it measures."""

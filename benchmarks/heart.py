@@ -5,16 +5,16 @@ import numpy as np
 from benchmarks.lab import Lab
 from pacshift.arrays import FloatArray
 from pacshift.methods import METHODS, Method, Task
-from pacshift.methods.ps_w import PSW
+from pacshift.methods.ps_w import PSC, PSW
 from paper.experiments.panels import VARIANTS, Panel, select_panels
 from paper.experiments.summary import markdown_table
 from paper.experiments.trial import Draw, Experiment
 
 HEALTHY, SICK = np.eye(2)
 SHOWN: dict[str, Method] = {
-    "PS-C": METHODS["PS-C"](),
-    "PS-W": METHODS["PS-W"](),
-    "PS-W by class": PSW(worst_case="class"),
+    "PS-C": PSC(intervals="elimination"),
+    "PS-W": PSW(intervals="elimination"),
+    "PS-W by class": PSW(intervals="elimination", worst_case="class"),
     "PS-LP": METHODS["PS-LP"](),
 }
 """PS-W as published takes the worst weight of every example; by class, one weight for all examples of a class."""

@@ -40,6 +40,7 @@ from benchmarks.hunt_worlds import (
     patients_world,
     random_world,
     rows_world,
+    swapped_world,
     synthetic_world,
     tied_world,
     two_kinds_world,
@@ -61,6 +62,7 @@ MANY_CLASSES, FEWER = 25, 5
 
 DRAWS_PER_JOB = 25
 
+PUBLISHED = Subject("PS-W, intervals=elimination", "PS-W", (("intervals", "elimination"),))
 DEFAULT, BY_LABELS, BY_CLASS = (Subject(name, name) for name in ("PS-LP", "PS-T", "PS-LW"))
 SHARES = {DEFAULT: 0.3, BY_LABELS: 0.1}
 """Shares of the random worlds for what most users get, besides their turns among all: the method of those who
@@ -80,6 +82,8 @@ NAMED = {
         Try("coins, ties 3416/500", tied_world((3416, 500)), DEFAULT, 0.05),
         Try("coins, score rows 19423/2000", rows_world((19423, 2000)), DEFAULT, 0.05, ("known_mix",)),
         Try("long tail, 201 classes", long_tail_world(), DEFAULT, 0.2),
+        Try("classes swapped", swapped_world(), Subject("PS-W", "PS-W"), 0.2),
+        Try("classes swapped, elimination", swapped_world(), PUBLISHED, 0.2),
         Try("known weights", weights_world(), Subject("ORACLE", "ORACLE"), 0.05, seed=4),
         Try("aps in order", ordered_world(), Subject("PS", "PS"), 0.05, ("score=aps",), seed=27),
         Try("raps in order", ordered_world(), Subject("PS", "PS"), 0.05, ("score=raps",), seed=27),
@@ -138,9 +142,10 @@ NAMED = {
 
 Coins: a stream of coins laid over sorted rows always picks the same ranks. Worlds whose classes are apart find it
 on counts, that with score rows on rows; its mix is known, so that nothing else makes sets larger. Labels: label
-shift is false. They find a pilot that is no random choice of sorted rows, and cuts that allow a miss too many. The
-others are designs: ids that are the same in every draw and rows that repeat, labels by patient, labels that were
-looked at, labels that are the source, and scores that come in another float type.
+shift is false. They find a pilot that is no random choice of sorted rows, and cuts that allow a miss too many.
+Classes swapped: no pivot is on the diagonal. The others are designs: ids that are the same in every draw and rows
+that repeat, labels by patient, labels that were looked at, labels that are the source, and scores that come in
+another float type.
 """
 
 

@@ -215,6 +215,14 @@ def looks_world() -> World:
     return World("two classes apart", Pieces((pieces, pieces), (1, 0)), (500, 500), (0.5, 0.5), 4_000)
 
 
+def swapped_world() -> World:
+    """Three classes, of which each is nearly always taken for the next: what is predicted is not what is meant."""
+    pieces: tuple[Piece, ...] = ((0.05, 0.5, 0.95), (0.5, 0.8, 0.05))
+    return World(
+        "classes swapped", Pieces((pieces,) * 3, (1, 2, 0)), (1500, 1500, 1500), (0.2, 0.2, 0.6), 4_000, iid=True
+    )
+
+
 def forest_world(trees: int, epsilon: float) -> World:
     """Scores are votes of trees: a few fractions that other float types round up or down."""
     votes, chances = np.arange(trees + 1), betabinom.pmf(np.arange(trees + 1), trees, 5, 2)

@@ -42,8 +42,8 @@ METHODS: dict[str, Method] = {
     "balance 6": PSLP(class_balance=6),
     "balance none": PSLP(class_balance="none"),
     "ORACLE": Oracle(),
-    "PS-W": PSW(),
-    "PS-C": PSC(),
+    "PS-W": PSW(intervals="elimination"),  # as published
+    "PS-C": PSC(intervals="elimination"),
     "PS-LW": PSLW(),
 }
 KINDS, KNOWN = (TUNED, EQUAL_MISS_RATE), "mix known"

@@ -273,7 +273,7 @@ def in_memory() -> Iterator[tuple[str, Request]]:
     options |= {
         "ORACLE": {"method": "ORACLE", "weights": [0.3, 1.0, 5.0]},
         "PS-W strict": {"method": pacshift.PSW(intervals="strict")},
-        "PS-W hull": {"method": pacshift.PSW(intervals="hull")},
+        "PS-W elimination": {"method": pacshift.PSW(intervals="elimination")},
         "PS-W class": {"method": pacshift.PSW(worst_case="class")},
         "groups of the source": {"groups": rows["s groups"]},
         "target labels": {"target_labels": some},

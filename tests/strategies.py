@@ -39,9 +39,13 @@ class Counts:
 
 
 def rates(rng: np.random.Generator, n_classes: int, accuracy: float) -> FloatArray:
-    """``A[i, j] = P(g = i given j)`` of a classifier that is right ``accuracy`` more often than by chance."""
+    """``A[i, j] = P(g = i given j)`` of a classifier that is right ``accuracy`` more often than by chance.
+
+    One in five says another class than it means, always the same one.
+    """
     noise = rng.dirichlet(np.full(n_classes, 0.5), n_classes).T
-    return np.asarray(accuracy * np.eye(n_classes) + (1 - accuracy) * noise)
+    means = rng.permutation(n_classes) if rng.random() < 0.2 else np.arange(n_classes)
+    return np.asarray(accuracy * np.eye(n_classes) + (1 - accuracy) * noise)[means]
 
 
 def mix(rng: np.random.Generator, n_classes: int, evenness: float) -> FloatArray:

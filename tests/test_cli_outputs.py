@@ -26,6 +26,7 @@ def overwriting(data: Data, out: Path, read: Path) -> dict[str, list[object]]:
         "calibrate target": ["calibrate", data.source, read, "-m", "PS", "-o", out, "--force"],
         "calibrate --labelled": ["calibrate", data.source, table, "--labelled", read, "-o", out, "--force"],
         "calibrate --refusal-page": ["calibrate", data.source, read, "--refusal-page", out, "--force"],
+        "accept": ["accept", data.source, read, "-o", out, "--force"],
         "predict": ["predict", certificate, read, "-o", out, "--force"],
         "predict certificate": ["predict", read, table, "-o", out, "--force"],
         "report": ["report", read, "-o", out, "--force"],

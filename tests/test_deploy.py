@@ -1,7 +1,9 @@
-"""The page "Deploy": its examples run where their libraries are installed, and always compile."""
+"""The pages "In a service" and "Deploy": their examples run where their libraries are installed, and compile."""
 
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,8 @@ import pytest
 from commands import Data, make_tables, run
 from pacshift import Certificate
 
-PAGE = (Path(__file__).resolve().parents[1] / "docs" / "deploy.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = "".join((ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("serving.md", "deploy.md"))
 PYTHON: list[str] = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 YAML: list[str] = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
 
@@ -65,9 +68,29 @@ def test_fastapi_serves_the_sets(data: Data) -> None:
     names = executed("fastapi")
     pytest.importorskip("httpx")
     client = pytest.importorskip("fastapi.testclient").TestClient(names["app"])
-    answer = client.post("/sets", json=[[0.98, 0.01, 0.01], [0.4, 0.3, 0.3]]).json()
-    assert "crow" in answer[0]
-    assert client.post("/sets", json=[[0.5, 0.5]]).status_code == 422
+    assert "crow" in client.post("/set", json=[0.98, 0.01, 0.01]).json()
+    assert client.post("/set", json=[0.5, 0.5]).status_code == 422
+
+
+def test_numpy_is_enough_to_serve(data: Data) -> None:
+    program = """
+import sys
+sys.modules.update(dict.fromkeys(("scipy", "threadpoolctl", "highspy", "pyarrow"), None))
+from pacshift import Certificate
+made = Certificate.load("certificate.json")
+print(made.predictor().labels([0.98, 0.01, 0.01]), made.provenance.warnings(model_id="net 3") != [])
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    wanted = Certificate.load("certificate.json").labels([[0.98, 0.01, 0.01]])[0]
+    assert done.stdout == f"{wanted} True\n"
+
+
+def test_the_image_has_what_the_service_needs() -> None:
+    (image,) = re.findall(r"```dockerfile\n(.*?)```", PAGE, re.DOTALL)
+    assert "--no-deps /tmp/pacshift" in image
+    assert {"numpy", "fastapi", "uvicorn"} <= set(image.split())
+    assert "service.py certificate.json" in image
 
 
 @pytest.mark.filterwarnings("ignore")  # of the library about itself

@@ -69,6 +69,8 @@ DRAWS = {
     "coins, ties 3416/500": 40,
     "coins, score rows 19423/2000": 60,
     "long tail, 201 classes": 4,
+    "classes swapped": 60,
+    "classes swapped, elimination": 60,
     "known weights": 40,
     "aps in order": 30,
     "raps in order": 30,

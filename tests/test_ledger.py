@@ -12,7 +12,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from functools import wraps
 from typing import Any
 
@@ -36,11 +36,13 @@ from pacshift.assumption import bets, check, inequalities, words
 from pacshift.certification import certify, refusal, trust
 from pacshift.certification import label_sheet as sheets
 from pacshift.certification import labelled as few_labels
+from pacshift.certification import prevalence as shares
 from pacshift.certification.certify import one_candidate, two_candidates
 from pacshift.certification.prevalence import prevalence as bound_shares
 from pacshift.certification.request import check_request
 from pacshift.methods import METHODS, PSLP, Solution, Task, ps, ps_t, ps_w
 from pacshift.mix import prevalence, region, tails
+from pacshift.mix import shares as sharp
 from pacshift.monitor.verdict import report_delta, source_delta
 from pacshift.paths import labelled, looks
 from pacshift.ps_lp import betting, equal_miss_rate, prediction_powered, theorem
@@ -243,6 +245,10 @@ def log_level(name: str) -> Callable[[Given], float]:
     return lambda given: float(np.exp(-given[name]))
 
 
+def log_level_of(given: Given) -> float:
+    return float(np.exp(given["level"] if "level" in given else given["self"].level))
+
+
 def size(*names: str) -> Callable[[Given], float]:
     return lambda given: float(np.broadcast(*(given[name] for name in names)).size)
 
@@ -283,7 +289,7 @@ def all_ranks(own: Given, line: Line, n_events: float) -> float:
 
 def chance_of_misses(given: Given, threshold: float) -> float:
     """How likely so few misses are at a rate of epsilon; nobody is misled by sets of all labels."""
-    missed = replace(given["tally"], counts=given["counts"]).misses(threshold).sum()
+    missed = given["tally"].with_counts(given["counts"]).misses(threshold).sum()
     chance = float(bounds.binomial_cdf(missed, given["counts"].sum(), given["epsilon"]))
     return 0.0 if threshold == -np.inf else chance
 
@@ -318,6 +324,8 @@ def ledger(monkeypatch: pytest.MonkeyPatch) -> Ledger:
     made.spender(prediction_powered, "largest_ratio", level=level_of_lemma_2, events=size("source"))
     # Again and again over smaller boxes: the same sums.
     made.spender(tails, "deviation", level=lambda given: float(given["delta"].max()), events=size("delta"))
+    made.spender(sharp, "half_spaces", level=log_level_of, events=lambda given: len(given["counts"].observed))
+    made.spender(sharp.ShareTest, "excludes", level=log_level_of, events=lambda given: 2, key="sides")
     # Tests.
     made.spender(bounds, "binomial_cut", key=None)
     made.spender(looks, "look_cuts", exact=chance_of_looks, key="test")
@@ -334,6 +342,7 @@ def ledger(monkeypatch: pytest.MonkeyPatch) -> Ledger:
     plain: list[tuple[Any, ...]] = [
         (inequalities, "largest_shares", "shares_by_sets", "box_rows"),
         (region, "prevalence_region", "weight_bounds"),
+        (sharp, "share_region"),
         (region.SetCounts, "of"),
         (prevalence, "mix_intervals"),
         (few_labels, "mix_bounds"),
@@ -363,6 +372,8 @@ def ledger(monkeypatch: pytest.MonkeyPatch) -> Ledger:
     made.promise(check, "check_assumption", lambda given: float(given["level"]))
     made.promise(certify, "check_label_shift", lambda given: 0.1 * given["request"].delta)
     made.promise(trust, "largest_clean_error")
+    made.spender(shares, "classes_carry_over")
+    made.promise(shares, "by_both", lambda given: given["request"].delta)
     made.promise(trust, "sensitivity", lambda given: given["request"].delta, total=at_one_share)
     for owner in {next(kind for kind in each.__mro__ if "solve" in vars(kind)) for each in METHODS.values()}:
         families = n_families if owner is METHODS["PS-T"] else None
@@ -600,7 +611,28 @@ def test_ranks_for_any_mix_spend_at_most_delta(few: int, box: Any, ledger: Ledge
 def test_prevalence_spends_at_most_delta(n_classes: int, ledger: Ledger) -> None:
     bound_shares(rows(n_classes, 100).tally, delta=DELTA, known_mix={0: (0.0, 0.9)})
     assert not ledger.overdrawn, "\n".join(ledger.overdrawn)
-    assert ledger.spent == {"check_label_shift": 0.1 * DELTA, "mix_intervals": DELTA}
+    assert set(ledger.spent) == {"check_label_shift", "mix_intervals", "weight_bounds"}
+    assert sum(ledger.spent.values()) == pytest.approx(1.1 * DELTA)
+
+
+@pytest.mark.parametrize("n_classes", [2, 5])
+def test_labels_and_label_shift_together_spend_delta(n_classes: int, ledger: Ledger) -> None:
+    data = rows(n_classes, 400)
+    asked: dict[str, Any] = {"delta": DELTA, "target_labels": data.labelled(100)}
+    assert bound_shares(data.tally, **asked, assume_label_shift=True).rests_on == "labels and label shift"
+    assert not ledger.overdrawn, "\n".join(ledger.overdrawn)
+    assert {"classes_carry_over", "mix_within", "check_label_shift", "mix_intervals"} <= ledger.seen
+    assert ledger.spent == {"by_both": DELTA}
+
+
+def test_labels_alone_have_all_of_delta_and_label_shift_its_own(ledger: Ledger) -> None:
+    data = rows(2)
+    sheet = label_sheet(data.target, budget=400, looks=(100, 200), rng=1)
+    filled = sheet.with_labels([int(data.truth[row]) for row in sheet.rows[:200]])
+    found = bound_shares(data.source, data.labels, data.target, delta=DELTA, labelled=filled)
+    assert (found.rests_on, found.n_labels) == ("labels", 200)
+    assert not ledger.overdrawn, "\n".join(ledger.overdrawn)
+    assert ledger.spent["mix_within"] == DELTA
 
 
 def test_sensitivity_and_sets_with_one_label_spend_what_they_say(ledger: Ledger) -> None:

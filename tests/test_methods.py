@@ -10,6 +10,7 @@ from scipy import stats
 
 from certificates import birds
 from pacshift import InputError, Tally, UninformativeWarning, calibrate
+from pacshift.arrays import FloatArray
 from pacshift.bounds import Interval, clopper_pearson
 from pacshift.methods import (
     APS,
@@ -30,7 +31,7 @@ from pacshift.methods import (
 from pacshift.methods.guarantee import MEANINGS, Guarantee, promises_target
 from pacshift.methods.point_weights import bbse_soft
 from pacshift.methods.ps_w import example_threshold, worst_class_threshold
-from pacshift.methods.weight_box import eliminate
+from pacshift.methods.weight_box import Intervals, eliminate
 from pacshift.scores.check import MIN_RATE
 from pacshift.words.statements import filled
 from strategies import drawn_scores, drawn_tally
@@ -171,7 +172,7 @@ def test_a_known_envelope_takes_the_place_of_the_largest_weight() -> None:
     assert narrow.upper.max() == 1.05
 
 
-@pytest.mark.parametrize("method", [PSW(), PSC(), PSW("hull"), PSC("hull")], ids=str)
+@pytest.mark.parametrize("method", [PSW(), PSC(), PSW("elimination"), PSC("elimination")], ids=str)
 def test_class_that_cannot_be_weighed_is_named(method: Method) -> None:
     # Label "c" was never seen on the source, so nothing bounds its weight.
     rng = np.random.default_rng(0)
@@ -202,6 +203,45 @@ def test_too_little_data_is_said_aloud(method: str, cause: str) -> None:
     with pytest.warns(UninformativeWarning, match=cause):
         certificate = calibrate(tally, epsilon=0.1, delta=0.05, method=method, weights=weights, rng=0)
     assert certificate.trivial
+
+
+def swapped_classes() -> tuple[Tally, FloatArray]:
+    """Of a good classifier whose three outputs are named in another order; and the weights."""
+    rng = np.random.default_rng(0)
+    (scores, labels), (target, hidden) = (drawn_scores(rng, 3, 4000, 5.0) for _ in range(2))
+    meant = [1, 2, 0]
+    tally = Tally.from_scores(scores[:, meant], labels) + Tally.from_target(target[:, meant])
+    return tally, np.bincount(hidden) / np.bincount(labels)
+
+
+@pytest.mark.parametrize("intervals", ["hull", "elimination"])
+@pytest.mark.parametrize("method", [PSW, PSC])
+def test_classifier_that_permutes_its_classes(method: type[PSW] | type[PSC], intervals: Intervals) -> None:
+    tally, weights = swapped_classes()
+    certificate = calibrate(tally, epsilon=0.1, delta=0.05, method=method(intervals), rng=0)
+    assert certificate.weights is not None
+    assert certificate.weights.contains(weights).all()
+    assert (certificate.weights.upper < 1.25 * weights).all()
+    assert not certificate.trivial
+
+
+def test_the_advice_is_what_helps() -> None:
+    tally, _ = swapped_classes()
+    with pytest.warns(UninformativeWarning, match=r'The default, intervals="hull", needs no pivots'):
+        calibrate(tally, epsilon=0.1, delta=0.05, method=PSW("strict"), rng=0)
+    few = binary(ladder(10), ladder(10, 0.7), target=(10, 10))
+    with pytest.warns(UninformativeWarning, match=r"class 0 may be up to .* more than its 10 source examples"):
+        calibrate(few, epsilon=0.1, delta=0.05, method=PSW(), rng=0)
+
+
+def test_more_classes_than_linear_programs_take_are_eliminated() -> None:
+    scores, labels = (
+        np.full((402, 201), 0.001) + np.repeat(np.eye(201), 2, axis=0) * 0.8,
+        np.repeat(np.arange(201), 2),
+    )
+    tally = Tally.from_scores(scores, labels) + Tally.from_target(scores)
+    with pytest.warns(UninformativeWarning, match=r"its pivot may be 0.*More data or fewer classes would help"):
+        calibrate(tally, epsilon=0.1, delta=0.05, method=PSW(), rng=0)
 
 
 def test_strict_form_says_which_cell_stopped_it() -> None:

@@ -129,6 +129,7 @@ class EverythingInOneSet:
     tests_assumption: ClassVar[bool] = False
     default_score: ClassVar[str] = "aps-plain"
     needs_target: ClassVar[bool] = False
+    needs_predicted: ClassVar[bool] = False
     needs_soft: ClassVar[bool] = False
     needs_bins: ClassVar[bool] = False
     allows_contamination: ClassVar[bool] = False

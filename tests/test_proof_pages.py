@@ -26,7 +26,7 @@ SOURCES = {str(path): path.read_text(encoding="utf-8") for path in Path(pacshift
 FOLDERS = "|".join(["prediction_powered", *(info.name for info in pkgutil.iter_modules(pacshift.__path__))])
 NAME = re.compile(rf"`((?:pacshift\.)?(?:{FOLDERS})(?:\.\w+){{2,}}|pacshift\.\w+\.\w+)`")
 PART = re.compile(
-    r"^(?:#+ |\*\*)(Lemma \d+)|^#{2,3} (.+)$|^\*\*([A-Z][^*(]*?)\.?(?: \(.*?\)\.?)?\*\*", re.MULTILINE
+    r"^(?:#+ |\*\*)(Lemma \d+)|^#{2,3} (.+)$|^\*\*([A-Z][^*($]*?)\.?(?: \(.*?\)\.?)?\*\*", re.MULTILINE
 )
 LEMMAS = re.compile(r"Lemmas? (\d+)(?:(,| and| to) (\d+))?")
 ABOUT_TRUTH = {"monitor.md": {4, 5, 6}}
@@ -161,7 +161,7 @@ def test_shares_and_grid_of_the_trust_pages_are_those_of_the_code() -> None:
         f"{assumption.ASSUMPTION_SHARE:g}\\,\\delta",
         f"the limit costs\n${certify.CLASS_EPSILON_SHARE:g}\\,\\delta$",
         f"a million rows need {len(trust.band_ranks(10**6)):,}",
-        rf"\(\sqrt r/{1 / trust.RANK_STEP:g}\) apart",
+        rf"$\sqrt r/{1 / trust.RANK_STEP:g}$ apart",
         f"Beyond {trust.MAX_REGION_CLASSES} classes",
         f"\\alpha = {ONE_LABEL_SHARE:g}\\,\\delta",
         f"one of {n_levels} multiples of",

@@ -49,7 +49,7 @@ def table_of(certificate: Certificate) -> list[float]:
     values: list[float] = []
     for label in range(len(certificate.classes)):
         values.append(certificate.class_counts[label])
-        if certificate.n_target:
+        if certificate.n_target and certificate.predicted_counts is not None:
             values.append(certificate.predicted_counts[label])
         values.append(certificate.thresholds[label])
     return values

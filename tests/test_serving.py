@@ -1,4 +1,4 @@
-"""The page "In a service, in any language": its programs and its test vectors say the same as ``sets``."""
+"""The page "In a service": its programs and its test vectors say the same as ``sets``."""
 
 import json
 import re
@@ -171,9 +171,9 @@ BUILD = {
 
 
 def block(language: str) -> str:
-    """The program of the page in one language, without the indentation of its tab."""
-    (found,) = re.findall(rf"^    ```{language}\n(.*?)^    ```", PAGE, re.DOTALL | re.MULTILINE)
-    return re.sub(r"^    ", "", found, flags=re.MULTILINE)
+    """The program of the page in one language."""
+    (found,) = re.findall(rf"^```{language}\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
+    return str(found)
 
 
 @pytest.mark.slow

@@ -7,6 +7,7 @@ import typing
 if typing.TYPE_CHECKING:  # "as" says that they are public
     from pacshift.bounds import Interval as Interval
     from pacshift.certificate import Certificate as Certificate
+    from pacshift.certification.accept import accept as accept
     from pacshift.certification.calibrate import calibrate as calibrate
     from pacshift.certification.check import Check as Check
     from pacshift.certification.check import check as check
@@ -61,6 +62,7 @@ __version__ = "0.3.0.dev0"
 _HOMES = {
     "bounds": ["Interval"],
     "certificate": ["Certificate"],
+    "certification.accept": ["accept"],
     "certification.calibrate": ["calibrate"],
     "certification.check": ["Check", "check"],
     "certification.prevalence": ["prevalence"],
@@ -81,7 +83,7 @@ _HOMES = {
     "tally": ["Tally"],
 }
 
-_MODULES = ("onnx", "plots", "report", "torch")  # each needs an extra
+_MODULES = ("blocks", "onnx", "plots", "report", "torch")  # all but the first need an extra
 
 __all__ = sorted(name for names in _HOMES.values() for name in names)
 

@@ -1,13 +1,27 @@
 """Types of arrays that all modules use, what users may pass in, and a few helpers of arrays."""
 
+import importlib
 import math
 import threading
 from collections.abc import Sequence
 from dataclasses import fields, is_dataclass, replace
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+if TYPE_CHECKING:
+    import scipy as scipy  # for the modules that use it
+else:
+
+    class _SciPy:
+        """SciPy, imported when first used: a service that only makes sets need not have it installed."""
+
+        def __getattr__(self, name: str) -> Any:
+            found = self.__dict__[name] = getattr(importlib.import_module("scipy"), name)
+            return found
+
+    scipy = _SciPy()
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]

@@ -4,10 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import scipy  # its parts load when first used: `pacshift --help` need not wait for them
 from numpy.typing import ArrayLike
 
-from pacshift.arrays import BoolArray, FloatArray
+from pacshift.arrays import BoolArray, FloatArray, scipy
 from pacshift.words.display import short_repr
 
 INVERSE_TOLERANCE = 1e-6

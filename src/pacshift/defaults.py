@@ -5,3 +5,6 @@ EPSILON = 0.1
 
 DELTA = 0.05
 """Chance that the calibration data mislead us, so that the sets miss more."""
+
+ACCEPTED_ERROR = 0.05
+"""Largest share of what is accepted that may be wrong."""

@@ -83,6 +83,7 @@ def to_onnx(
             f"an ONNX graph can only compare probabilities, but this certificate transforms them first (score "
             f"{certificate.score!r}). Use `sets` or `predictor`, or calibrate with score='probability'."
         )
+    certificate.require_plain("ONNX")
     if dtype not in WIDTHS:
         raise InputError(f"dtype must be 'float32' or 'float64', got {dtype!r}.")
     if dtype == "float32" and not certificate.fits_single:
@@ -116,7 +117,11 @@ class _Graph:
             cuts = exact_cuts(self._certificate.thresholds, self._width)
         cuts = np.broadcast_to(cuts, (1, self._n_classes)).copy()
         sets = self._add("GreaterOrEqual", scores, self._constant(cuts))
-        if self._certificate.never_empty:  # an empty set gets the label with the highest score, the first on ties
+        if self._certificate.accepts:
+            sets = self._accept_or_ask(scores, sets)
+        elif (
+            self._certificate.never_empty
+        ):  # an empty set gets the label with the highest score, the first on ties
             place = self._add("ArgMax", scores, axis=1, select_last_index=0)
             is_top = self._add("Equal", place, self._constant(np.arange(self._n_classes)[None]))
             fill = self._add("And", is_top, self._add("Not", self._any(sets)))
@@ -148,6 +153,17 @@ class _Graph:
         facts["checksum"] = str(to_document(made)[CHECKSUM])
         helper.set_model_props(model, facts)
         return model
+
+    def _accept_or_ask(self, scores: str, reached: str) -> str:
+        """The top label where it is the only one and reaches its threshold; every label elsewhere."""
+        single = self._add("Cast", scores, to=TensorProto.FLOAT)
+        is_top = self._add("Equal", single, self._add("ReduceMax", single, axes=[1]))
+        n_tops = self._add(
+            "ReduceSum", self._add("Cast", is_top, to=TensorProto.FLOAT), self._constant(np.array([1]))
+        )
+        alone = self._add("Less", n_tops, self._constant(np.array([[1.5]], np.float32)))
+        sure = self._add("And", alone, self._any(self._add("And", is_top, reached)))
+        return self._add("Or", self._add("Not", sure), is_top)
 
     def _softmax(self, logits: str) -> tuple[str, str]:
         """In double precision, rounded to the type of the logits, as ``softmax`` of the package; the top logit."""

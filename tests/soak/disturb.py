@@ -74,6 +74,7 @@ class Writing:
 
 WRITINGS = (
     Writing("calibrate", ("calibrate", "source.parquet", "-m", "PS", "-o", "out.json", "--force"), "out.json"),
+    Writing("accept", ("accept", "source.parquet", "big.parquet", "-o", "a.json", "--force"), "a.json"),
     Writing("tally", ("tally", "source.parquet", "-l", "label", "-o", "out.tally", "--force"), "out.tally"),
     Writing("predict to Parquet", ("predict", "c.json", "big.parquet", "-o", "s.parquet", "--force"), "s.parquet"),
     Writing("predict to Feather", ("predict", "c.json", "big.parquet", "-o", "s.feather", "--force"), "s.feather"),

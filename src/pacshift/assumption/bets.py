@@ -10,9 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
-import scipy  # its parts load when first used
 
-from pacshift.arrays import FloatArray
+from pacshift.arrays import FloatArray, scipy
 from pacshift.bounds import ROUNDING
 from pacshift.mix.programs import ViolationProgram
 

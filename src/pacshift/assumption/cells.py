@@ -9,9 +9,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy  # its parts load when first used
 
-from pacshift.arrays import FloatArray, IntArray, Label
+from pacshift.arrays import FloatArray, IntArray, Label, scipy
 from pacshift.tally import Tally
 from pacshift.tally.cells import N_CONFIDENCE, Cells, least_top
 from pacshift.tally.coins import coins

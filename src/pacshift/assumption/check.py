@@ -111,7 +111,7 @@ def check_assumption(
 
     Predicted classes and their confidence are looked at; their top scores, where scores are not probabilities.
     Under label shift the test refuses with probability at most ``level``, whatever the sample sizes (docs page
-    "Is it label shift?"). The same tally always gives the same answer.
+    "The test of label shift"). The same tally always gives the same answer.
 
     Parameters
     ----------

@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from math import log
 
 import numpy as np
-import scipy  # its parts load when first used
 
-from pacshift.arrays import BoolArray, FloatArray
+from pacshift.arrays import BoolArray, FloatArray, scipy
 from pacshift.assumption.bets import FoldBets, Means, bets_if_past_repeats, choose_stakes, place_bets, stacked
 from pacshift.assumption.cells import FEW_CLASSES, CellCounts, joined
 from pacshift.mix.programs import nonnegative_least_squares

@@ -12,9 +12,8 @@ from math import log
 from typing import TypeAlias
 
 import numpy as np
-import scipy  # its parts load when first used
 
-from pacshift.arrays import FloatArray
+from pacshift.arrays import FloatArray, scipy
 from pacshift.assumption.bets import Mixture, as_rows, cutting_planes, wealth_lines
 from pacshift.assumption.cells import FEW_CLASSES, CellCounts, even_folds, joined, split
 from pacshift.assumption.directions import MANY_STAKES, Stages, difference_bets, many_bets, share_bets

@@ -49,24 +49,27 @@ class Certificate:
     """Thresholds, what they guarantee, and what is needed to check, save and use them.
 
     Label y is in the set of x if and only if its score f(x, y) is at least ``thresholds[y]``. ``calibrate`` makes
-    certificates.
+    certificates. Those that ``accept`` makes have another rule: the set is the top label alone where its score is
+    at least its threshold, and holds every label where a person must be asked.
 
     Attributes
     ----------
     thresholds : float array of shape (K,)
         The lowest score at which a label is included, per class; -inf includes it in every set. Scores of single
-        and double precision make the same sets: it is the least double that rounds to the same float32.
+        and double precision make the same sets: it is the least double that rounds to the same float32. Where the
+        top label is accepted: the lowest score at which it is; inf where never.
     classes : tuple of str, int, float or bool
         Class names, in the order of the score columns.
     epsilon, delta : float
-        Share of true labels that the sets may miss; chance that the calibration data mislead us.
+        Share of true labels that the sets may miss, or of what is accepted that may be wrong; chance that the
+        calibration data mislead us.
     method : str
         Name of the method.
     options : dict
         Options of the method.
     score : str
         Name of the score transform; ``"custom"`` for a function of your own.
-    guarantee : {"pac-target", "pac-source", "marginal", "none"}
+    guarantee : {"pac-target", "pac-accepted", "pac-source", "marginal", "none"}
         What is promised; ``explain`` says it in words.
     facts : MethodFacts
         What else is to be said about the method: its idea, its extra assumption, and so on.
@@ -77,8 +80,10 @@ class Certificate:
     source_grouped, target_grouped : Grouped or None
         If one random row of each group was counted, such as of each patient: how many rows there were in all.
         The promise is then about a random row of a random group.
-    class_counts, predicted_counts : int array of shape (K,)
-        Source examples per true label; target examples per predicted label.
+    class_counts : int array of shape (K,)
+        Source examples per true label.
+    predicted_counts : int array of shape (K,) or None
+        Target examples per predicted label; None where the method does not look at them.
     weights, prevalence : Interval or None
         Bounds of q(y)/p(y) and of q(y) per class, where the method computes them.
     accuracy : float or None
@@ -94,6 +99,10 @@ class Certificate:
         Among the target's sets with exactly one label, at most this share is wrong, with confidence
         ``1 - 1.1 * delta``. None where it is not known: without a PAC guarantee on the target, from counts alone,
         and where too few sets hold one label.
+    accepted, accepted_error : Interval or None
+        Of certificates that ``accept`` makes, for each predicted label: bounds of the share of the target's cases
+        that is accepted, and of the share of these that is wrong. They hold together with confidence
+        ``1 - delta``. A statement of its own, beside the guarantee, which is about all labels together.
     contamination : float
         Share of the target that may be anything, without breaking the promise of ``epsilon``.
     known_mix : Interval or None
@@ -159,13 +168,15 @@ class Certificate:
     source_grouped: Grouped | None = None
     target_grouped: Grouped | None = None
     class_counts: IntArray
-    predicted_counts: IntArray
+    predicted_counts: IntArray | None
     weights: Interval | None = None
     prevalence: Interval | None = None
     accuracy: float | None = None
     class_miss: Interval | None = None
     class_epsilon: float | None = None
     one_label_error: float | None = None
+    accepted: Interval | None = None
+    accepted_error: Interval | None = None
     contamination: float = 0.0
     known_mix: Interval | None = None
     assumption: Assumption | None = None
@@ -199,9 +210,15 @@ class Certificate:
         return to_html(self)
 
     @property
+    def accepts(self) -> bool:
+        """Whether the top label is accepted or a person is asked (``pacshift.accept``), instead of sets."""
+        return self.guarantee == "pac-accepted"
+
+    @property
     def trivial(self) -> bool:
         """Whether every set contains all labels, which is always correct but never informative."""
-        return bool(np.isneginf(self.thresholds).all())
+        never = np.isposinf if self.accepts else np.isneginf
+        return bool(never(self.thresholds).all())
 
     @cached_property
     def fits_single(self) -> bool:
@@ -314,7 +331,8 @@ class Certificate:
         return checked
 
     def _sets(self, scores: ScoreMatrix, score: TransformFunction | None) -> BoolArray:
-        return make_sets(scores, self.thresholds, self.own_transform(score), never_empty=self.never_empty)
+        rule = {"never_empty": self.never_empty, "accept": self.accepts}
+        return make_sets(scores, self.thresholds, self.own_transform(score), **rule)
 
     def sets_of_rows(self, scores: ScoresLike, *, score: TransformFunction | None = None) -> BoolArray:
         """Prediction sets as a matrix, whatever holds the scores: for engines that read a table piece by piece.
@@ -348,7 +366,8 @@ class Certificate:
         list of array of shape (K + 1,)
             Counts of sets by size, one for each of ``thresholds``.
         """
-        return sizes_at(self._checked(scores), thresholds, self.own_transform(), never_empty=self.never_empty)
+        rule = {"never_empty": self.never_empty, "accept": self.accepts}
+        return sizes_at(self._checked(scores), thresholds, self.own_transform(), **rule)
 
     def own_transform(self, score: TransformFunction | None = None) -> Transform:
         """What is done to scores before they are compared with the thresholds.
@@ -394,13 +413,15 @@ class Certificate:
             NULL for rows with a score that is missing, NaN or +inf, which ``sets`` refuses. With ``softmax`` the
             columns hold logits, which must be numbers of single precision, in a column of any type: round others
             in a view (``CAST(z AS REAL)``). A label whose probability lies within one step of single precision
-            below its threshold may then be in the set too: databases differ in the last bits of exp().
+            below its threshold may then be in the set too: databases differ in the last bits of exp(). Where the
+            top label is accepted, BigQuery and Snowflake, which have no single precision, need such columns too.
 
         Raises
         ------
         InputError
-            If a score other than ``"probability"`` is compared, if the columns are unknown or too few or one for
-            the dialect (names that differ in case only), or if the dialect is unknown.
+            If a score other than ``"probability"`` is compared, if top labels of logits are accepted, if the
+            columns are unknown or too few or one for the dialect (names that differ in case only), or if the
+            dialect is unknown.
 
         Examples
         --------
@@ -422,11 +443,32 @@ class Certificate:
                 f"{self.score!r}). Make the sets with `sets` or `pacshift predict`, or calibrate with "
                 "score='probability'."
             )
+        self.require_plain("SQL")
         if columns is None and self.columns is not None:
             columns = self.columns.scores
-        return set_expression(
-            columns, self.classes, self.thresholds, dialect, never_empty=self.never_empty, softmax=self.softmax
-        )
+        rule = {"never_empty": self.never_empty, "accept": self.accepts}
+        return set_expression(columns, self.classes, self.thresholds, dialect, **rule, softmax=self.softmax)
+
+    def require_plain(self, where: str) -> None:
+        """Refuse to accept top labels of a softmax that is computed elsewhere.
+
+        Parameters
+        ----------
+        where : str
+            Who would compute it.
+
+        Raises
+        ------
+        InputError
+            If the certificate accepts top labels of logits: sets may only grow by another rounding, and what is
+            accepted would change.
+        """
+        if self.accepts and self.softmax:
+            raise InputError(
+                f"{where} rounds a softmax otherwise than pacshift does, and would accept other cases than those "
+                "that were certified. Make the certificate of probabilities, or accept with `sets`, `predictor` "
+                "or `pacshift predict`."
+            )
 
     def predictor(self, *, score: TransformFunction | None = None) -> Predictor:
         """Prepare for rows that come one at a time, as in a service.

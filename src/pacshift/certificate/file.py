@@ -18,6 +18,7 @@ from pacshift.files.codec import COUNT, COUNTS, RATE, SHARE, TEXT, Entries, Kind
 from pacshift.files.reading import read_document
 from pacshift.files.writing import PathLike
 from pacshift.methods import METHODS, Guarantee, MethodFacts
+from pacshift.methods.accept import ACCEPTING
 from pacshift.rows.columns import Columns
 from pacshift.scores.check import check_classes, check_rate
 from pacshift.scores.kind import ScoreKind
@@ -119,14 +120,23 @@ def _bounds(name: str, kind: Kind, attribute: str) -> Field:
     return Field(name, OrNull(ListOf(kind, least=2, most=2), absent=True), "rounding", attribute, column)
 
 
+def _all_or_none(counts: list[Any]) -> Any:
+    """Counts of all classes, or None where nobody counted."""
+    if None in counts and any(one is not None for one in counts):
+        raise ValueError("it lacks 'target_predicted' in classes[]")
+    return None if None in counts else COUNTS.made(counts)
+
+
 CLASS_FIELDS = (
     Field("name", NAME, "equal", "classes", check_classes),
     Field("threshold", CUT, "downward", "thresholds", SHARES.made),
     Field("source_examples", COUNT, "equal", "class_counts", COUNTS.made),
-    Field("target_predicted", COUNT, "equal", "predicted_counts", COUNTS.made),
+    Field("target_predicted", OrNull(COUNT, absent=True), "equal", "predicted_counts", _all_or_none),
     _bounds("weight", WEIGHT, "weights"),
     _bounds("prevalence", COMPUTED, "prevalence"),
     _bounds("missed", COMPUTED, "class_miss"),
+    _bounds("accepted", COMPUTED, "accepted"),
+    _bounds("wrong_if_accepted", COMPUTED, "accepted_error"),
     _bounds("known_share", COMPUTED, "known_mix"),
 )
 CLASS = Entries({field.name: field.kind for field in CLASS_FIELDS})
@@ -250,7 +260,8 @@ def _require_consistent(found: dict[str, Any]) -> None:
         check_rate(found[name], name)
     if sum(found["class_counts"].tolist()) != found["n_source"]:  # Python's integers cannot overflow
         raise ValueError("the source examples of the classes do not add up to n_source")
-    if sum(found["predicted_counts"].tolist()) != found["n_target"]:
+    predicted = found["predicted_counts"]
+    if predicted is not None and sum(predicted.tolist()) != found["n_target"]:
         raise ValueError("the target predictions of the classes do not add up to n_target")
     if found["n_target_labels"] > found["n_target"]:
         raise ValueError("more target rows have labels than there are")
@@ -260,7 +271,7 @@ def _require_consistent(found: dict[str, Any]) -> None:
             raise ValueError(f"more {side} rows were counted than there are")
     if found["contamination"] >= found["epsilon"]:
         raise ValueError(f"contamination {found['contamination']:g} is not below epsilon {found['epsilon']:g}")
-    facts, known = found["facts"], METHODS.get(found["method"])
+    facts, known = found["facts"], {**METHODS, **ACCEPTING}.get(found["method"])
     if known is not None:
         if found["guarantee"] != known.guarantee:
             raise ValueError(f"method {known.name} does not give guarantee {found['guarantee']!r}")
@@ -271,7 +282,7 @@ def _require_consistent(found: dict[str, Any]) -> None:
                 )
         if known.needs_labels and not found["n_target_labels"]:
             raise ValueError(f"method {known.name} needs labels of target rows, but there are none")
-        if found["guarantee"].startswith("pac-") and np.isposinf(found["thresholds"]).any():
+        if found["guarantee"] in ("pac-target", "pac-source") and np.isposinf(found["thresholds"]).any():
             raise ValueError(f"a threshold of method {known.name} is infinite: it would miss a class always")
     n_classes, columns, assumption = len(found["classes"]), found["columns"], found["assumption"]
     if columns is not None and len(columns.scores) not in (1, n_classes):

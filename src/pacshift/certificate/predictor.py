@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pacshift.arrays import BoolArray, Label, ScoresLike
-from pacshift.rows.sets import exact_cuts
+from pacshift.rows.sets import accept_or_ask, exact_cuts
 from pacshift.scores.check import as_rows, is_row
 from pacshift.scores.frames import to_floats
 from pacshift.scores.kind import FEWEST_ROWS, Row, quick_look
@@ -50,6 +50,7 @@ class Predictor:
         self._certificate = replace(certificate, transform=transform)
         self._transform, self._is_plain = transform, transform.function is None
         self._softmax, self._never_empty = certificate.softmax, certificate.never_empty
+        self._accepts, self._thresholds = certificate.accepts, certificate.thresholds
         self._shape = (len(certificate.classes),)
         self._cuts = {
             kind: exact_cuts(certificate.thresholds, kind if self._is_plain else _DOUBLE)
@@ -134,6 +135,8 @@ class Predictor:
             return None
         if self._softmax:
             row = softmax_of_row(row)
+        if self._accepts:
+            return np.asarray(accept_or_ask(row[None], self._thresholds)[0])
         made: BoolArray = (row if self._is_plain else self._transform.apply(row[None])[0]) >= cuts
         if self._never_empty and 1 not in made.tobytes():
             made[row.argmax()] = True

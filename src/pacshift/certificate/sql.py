@@ -38,6 +38,7 @@ class _Grammar:
     list: str = "[{}]"
     item: str = "{}[{}]"
     first_item: int = 0
+    single: str = ""  # what single precision is called, where there is one
 
     def name(self, column: str) -> str:
         inside = column.replace("\\", "\\\\") if self.quote_escape else column
@@ -60,6 +61,7 @@ _GRAMMARS: dict[str, _Grammar] = {
         folds_case=True,
         let="[{body} FOR {name} IN [{value}]][1]",
         first_item=1,
+        single="REAL",
     ),
     "postgres": _Grammar(
         '"',
@@ -69,6 +71,7 @@ _GRAMMARS: dict[str, _Grammar] = {
         let="(SELECT {body} FROM (SELECT {value} AS {name} OFFSET 0) AS {name}_once)",
         list="ARRAY[{}]",
         first_item=1,
+        single="REAL",
     ),
     "bigquery": _Grammar(
         "`",
@@ -90,6 +93,7 @@ _GRAMMARS: dict[str, _Grammar] = {
         folds_case=True,
         let="transform(array({value}), {name} -> {body})[0]",
         list="array({})",
+        single="FLOAT",
     ),
 }
 
@@ -102,8 +106,12 @@ def set_expression(
     *,
     never_empty: bool,
     softmax: bool = False,
+    accept: bool = False,
 ) -> str:
     """One SQL expression for the list of labels in a row's set, in the order of ``classes``.
+
+    With ``accept`` it is the top label where its score reaches its threshold and no other label has the same
+    score, and else holds every label.
 
     >>> import numpy as np
     >>> thresholds = np.array([0.2, 0.5])
@@ -136,6 +144,16 @@ def set_expression(
             prefix += "_"
         scores, bind = _softmax(names, grammar, prefix)
         thresholds = forgiving_cuts(thresholds)
+    if accept:
+        single = [f"CAST({name} AS {grammar.single})" if grammar.single else name for name in names]
+        ways = []
+        for place, (own, cut) in enumerate(zip(single, thresholds.tolist(), strict=True)):
+            higher = [f"{own} > {other}" for other in single[:place] + single[place + 1 :]]
+            reached = " AND ".join([f"{names[place]} >= {grammar.number(cut)}", *higher])
+            if cut < float("inf"):
+                ways.append(f"WHEN {reached}\n  THEN {grammar.compact.format(labels[place])}")
+        every = grammar.compact.format(", ".join(labels))
+        return f"CASE WHEN {usable}\nTHEN {' '.join(['CASE', *ways, 'ELSE', every, 'END']) if ways else every} END"
     cuts = [f"{score} >= {grammar.number(cut)}" for score, cut in zip(scores, thresholds.tolist(), strict=True)]
     members = [f"  CASE WHEN {cut} THEN {label} END" for cut, label in zip(cuts, labels, strict=True)]
     listed = grammar.compact.format("\n" + ",\n".join(members) + "\n")

@@ -15,7 +15,7 @@ from pacshift.certificate import Certificate
 from pacshift.certification.certify import certify
 from pacshift.certification.counted import count, measured, opened
 from pacshift.certification.label_sheet import LabelSheet
-from pacshift.certification.request import check_request, require_fit
+from pacshift.certification.request import Request, check_request, require_fit
 from pacshift.defaults import DELTA, EPSILON
 from pacshift.errors import InputError, did_you_mean
 from pacshift.methods import Method, resolve_method
@@ -211,6 +211,40 @@ def calibrate(
         model_id=model_id,
         valid_until=valid_until,
     )
+    return certified(
+        chosen,
+        request,
+        source_scores,
+        source_labels,
+        target_scores,
+        score=score,
+        progress=progress,
+        target_labels=target_labels,
+        labelled=labelled,
+        classes=classes,
+        softmax=softmax,
+        groups=groups,
+        target_groups=target_groups,
+        labels_per=labels_per,
+    )
+
+
+def certified(
+    chosen: Method,
+    request: Request,
+    source_scores: ScoresLike | Rows | Tally,
+    source_labels: LabelsLike | Rows | None,
+    target_scores: ScoresLike | Rows | None,
+    *,
+    score: str | TransformFunction = "probability",
+    progress: Progress | None,
+    target_labels: LabelsLike | Tally | None,
+    labelled: LabelSheet | str | os.PathLike[str] | None,
+    labels_per: LabelsPer | None,
+    target_groups: LabelsLike | None,
+    **about: Any,
+) -> Certificate:
+    """What ``calibrate`` and ``accept`` do once the request is checked; ``about`` says how rows are read."""
     on_rows = any(isinstance(one, Rows) and one.labels == "some" for one in (source_labels, target_scores))
     has_labels = target_labels is not None or on_rows
     require_fit(chosen, request, has_labels=has_labels or labelled is not None)
@@ -223,11 +257,9 @@ def calibrate(
         target_scores,
         target_labels=target_labels,
         labelled=labelled,
-        classes=classes,
-        softmax=softmax,
-        groups=groups,
         target_groups=target_groups,
         labels_per=labels_per,
+        **about,
     )
     transform = resolve_transform(score_for(chosen, score))
     data = count(source, target, chosen, request, transform, labelled=labels)

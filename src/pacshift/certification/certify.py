@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from pacshift.arrays import FloatArray
 from pacshift.assumption import ASSUMPTION_SHARE, Assumption, check_assumption
 from pacshift.bounds import BoundCurve, Interval, Sensitivity
 from pacshift.certificate import Certificate
@@ -26,7 +27,8 @@ from pacshift.certification.trust import class_miss, clean_epsilon, sensitivity
 from pacshift.errors import AssumptionError, InputError, UninformativeWarning, users_line
 from pacshift.files.origin import TIME_FORMAT, code_identity, current_time, pacshift_version
 from pacshift.methods import PST, Method, Solution, Task
-from pacshift.methods.base import facts_of, options_of
+from pacshift.methods.accept import Accept, AcceptByLabels, tops_of_tally
+from pacshift.methods.base import AcceptedByLabel, facts_of, options_of
 from pacshift.methods.guarantee import promises_target
 from pacshift.methods.ps import capped
 from pacshift.mix.lp import solved_by
@@ -81,9 +83,10 @@ class Answer:
     """
 
     solution: Solution
-    misses: Interval
+    misses: Interval | None
     method: Method
     refused: AssumptionError | None = None
+    by_label: AcceptedByLabel | None = None
 
 
 @one_blas_thread()
@@ -170,8 +173,10 @@ def _certificate(
     by_labels = () if labelled is None else by_labels_note(found, asked, labelled.n_rows)
     whose = "label-shifted " if request.contamination and method.assumes_label_shift else ""
     missed = often_missed_note(found.misses, tally.classes, epsilon=request.epsilon, whose=whose)
+    accepts = method.guarantee == "pac-accepted"
     # A promise that rests on label shift and is not empty says what if part of the target is not label-shifted.
     rests_on_shift = promises_target(method) and method.assumes_label_shift and not np.isneginf(cuts).all()
+    rests_on_shift = rests_on_shift and not accepts
 
     def find_curves() -> tuple[BoundCurve | None, Sensitivity | None]:
         drawn = None if curve is None else curve()
@@ -199,12 +204,15 @@ def _certificate(
         target_grouped=tally.target_grouped,
         n_target_labels=0 if labelled is None else labelled.n_rows,
         class_counts=tally.class_counts,
-        predicted_counts=tally.target,
+        predicted_counts=None if tally.source_cells.bins == "not counted" else tally.target,
         weights=solution.weights,
         prevalence=solution.prevalence,
         accuracy=solution.accuracy,
         class_miss=found.misses,
         class_epsilon=request.class_epsilon,
+        one_label_error=request.epsilon if accepts and np.isfinite(cuts).any() else None,
+        accepted=None if found.by_label is None else found.by_label.share,
+        accepted_error=None if found.by_label is None else found.by_label.error,
         contamination=request.contamination,
         known_mix=request.known,
         assumption=assumption,
@@ -241,7 +249,10 @@ def answer(
     data: Data, method: Method, request: Request, refused: AssumptionError | None, steps: Steps | None = None
 ) -> Answer:
     """The thresholds. ``refused`` says that label shift was refuted; without target labels it is raised."""
-    alone = one_candidate(request, by_labels=True)
+    alone, by_labels = (
+        one_candidate(request, by_labels=True),
+        PST() if method.name != Accept.name else AcceptByLabels(),
+    )
     if not method.assumes_label_shift:
         return candidate(data, method, request, alone)
     if data.labelled is None:
@@ -253,14 +264,22 @@ def answer(
         known = mix_within(request, data.labelled, delta=shares.mix) if shares.mix else request.known
         try:
             by_method = candidate(data, method, replace(request, known=known), shares, steps)
-            both = by_method, candidate(data, PST(), request, shares)
+            both = by_method, candidate(data, by_labels, request, shares)
             # They hold at once, so any rule may choose: the smaller sets.
-            return both[smallest(data.tally, [each.solution.thresholds for each in both], data.count_labels)]
+            return both[_better(data, [each.solution.thresholds for each in both], method)]
         except AssumptionError as refusal:
             # The method found it on its own, within its delta. That pays for the promise; the bounds of the misses
             # are a statement of their own, for which such a refusal is not paid.
             refused, alone = refusal, replace(alone, misses=shares.misses)
-    return replace(candidate(data, PST(), request, alone), refused=refused)
+    return replace(candidate(data, by_labels, request, alone), refused=refused)
+
+
+def _better(data: Data, thresholds: Sequence[FloatArray], method: Method) -> int:
+    """The place of the thresholds that make the smaller sets, or accept more, on the target."""
+    if method.guarantee != "pac-accepted":
+        return smallest(data.tally, thresholds, data.count_labels)
+    _, target = tops_of_tally(data.tally) if data.tops is None else data.tops()
+    return int(np.argmax([target.tables(one[None], 1)[0, 1::2].sum() for one in thresholds]))
 
 
 def candidate(
@@ -285,6 +304,7 @@ def candidate(
         contamination=request.contamination,
         labelled=data.labelled,
         sample=data.sample,
+        tops=data.tops,
         steps=steps or Steps(),
     )
     start = perf_counter()
@@ -296,6 +316,9 @@ def candidate(
         assert data.labelled is not None  # require_fit asks for labels
         rows, what, n_unknown = data.labelled.counted, "labelled target rows", data.labelled.n_without_class
         n_looks = len(data.labelled.looks)  # what is said of classes holds at all of them: each has its share
+    if solution.by_label is not None or method.guarantee == "pac-accepted":
+        made = None if solution.by_label is None else solution.by_label(shares.misses / n_looks)
+        return Answer(solution, None, method, by_label=made)
     if request.class_epsilon is not None:
         limit, delta = request.class_epsilon, shares.cap / n_looks
         solution = capped(solution, rows, class_epsilon=limit, delta=delta, n_unknown=n_unknown, what=what)

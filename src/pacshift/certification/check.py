@@ -4,9 +4,8 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 import numpy as np
-import scipy
 
-from pacshift.arrays import BoolArray, Label, LabelsLike, ScoresLike
+from pacshift.arrays import BoolArray, Label, LabelsLike, ScoresLike, scipy
 from pacshift.bounds import Interval, binomial_cut, clopper_pearson
 from pacshift.certificate import Certificate
 from pacshift.errors import InputError
@@ -70,6 +69,9 @@ class Check:
     seen_as : {"source", "target"} or None
         If the certificate was made from these rows: as what. Files are known by their SHA-256, arrays by that of
         their counts, where the certificate has it; tallies, groups in memory and sets are not.
+    of_accepted : bool
+        Whether the verdict, the error and its interval are about the rows whose top label is accepted
+        (``pacshift.accept``), and not about all of them.
     one_label_interval : Interval
         Exact interval of the error among sets with one label, at ``level``; ``[0, 1]`` if there are none. The
         certificate's own bound is its ``one_label_error``.
@@ -105,18 +107,25 @@ class Check:
     one_label_interval: Interval = field(repr=False)
     alone_interval: Interval = field(repr=False)
     seen_as: Role | None = field(repr=False)
+    of_accepted: bool = field(default=False, repr=False)
 
     __repr__ = short_repr
 
     @property
+    def n_judged(self) -> int:
+        """How many rows the verdict is about."""
+        share = self.evaluation.one_label if self.of_accepted else 1
+        return round(share * self.evaluation.n)
+
+    @property
     def error(self) -> float:
-        """Share of the rows whose set misses the true label."""
-        return self.evaluation.error
+        """Share of the rows whose set misses the true label; of those that are accepted, where some are."""
+        return self.evaluation.one_label_error if self.of_accepted else self.evaluation.error
 
     @property
     def missed(self) -> int:
         """How many rows have a set that misses the true label."""
-        return round(self.evaluation.error * self.evaluation.n)
+        return round(float(np.nan_to_num(self.error)) * self.n_judged)
 
 
 def check(
@@ -229,7 +238,8 @@ def _seen_as(certificate: Certificate, rows: Rows) -> Role | None:
         return None
     known = {one.role: one.sha256 for one in made.inputs if one.name is None and one.rows == rows.last.n_given}
     if known.get("source"):
-        counted = rows.tally(certificate.own_transform(), soft=False, grid=made.counting.grid)
+        grid, predicted = made.counting.grid, certificate.predicted_counts is not None
+        counted = rows.tally(certificate.own_transform(), soft=False, grid=grid, predicted=predicted)
         if counts_sha256(counted, "source") == known["source"]:
             return "source"
     if known.get("target"):
@@ -253,11 +263,12 @@ def check_evaluation(
 
     missed = np.rint(np.nan_to_num(evaluation.class_error) * evaluation.class_counts)
     wrong = np.rint(np.nan_to_num(evaluation.alone_error) * alone)
-    interval = clopper_pearson(missed.sum(), evaluation.n, delta=1 - level)
+    # Given how many rows are accepted, how many of them are wrong is binomial (docs/methods/accept.md, Lemma 5).
+    judged = (int(alone.sum()), wrong.sum()) if certificate.accepts else (evaluation.n, missed.sum())
+    n_judged, n_missed = judged
+    interval = clopper_pearson(n_missed, n_judged, delta=1 - level)
     # The most misses whose interval lies below epsilon, and the most hits whose interval lies above it.
-    few, hits = (
-        binomial_cut(evaluation.n, epsilon=share, delta=(1 - level) / 2) for share in (epsilon, 1 - epsilon)
-    )
+    few, hits = (binomial_cut(n_judged, epsilon=share, delta=(1 - level) / 2) for share in (epsilon, 1 - epsilon))
     above, kept, apart = tuple[Label, ...](), tuple[Label, ...](), tuple[Label, ...]()
     stated, limit = stated_shares(certificate), class_limit(certificate)
     if stated is not None:
@@ -272,7 +283,7 @@ def check_evaluation(
     elif above:
         verdict = "broken"
     elif interval.lower > epsilon:
-        verdict = "broken" if certificate.guarantee == "pac-target" else "above"
+        verdict = "broken" if certificate.guarantee in ("pac-target", "pac-accepted") else "above"
     elif apart:
         verdict = "no evidence"
     found = Check(
@@ -281,8 +292,12 @@ def check_evaluation(
         upper=float(interval.upper),
         level=level,
         kept_up_to=few if few >= 0 else None,
-        broken_from=evaluation.n - hits if hits >= 0 else None,
-        rows_to_decide=_rows_to_decide(epsilon, evaluation, level) if verdict == "consistent" else None,
+        broken_from=n_judged - hits if hits >= 0 else None,
+        rows_to_decide=(
+            _rows_to_decide(epsilon, n_missed / n_judged, n_judged, level, of_all=n_judged / evaluation.n)
+            if verdict == "consistent" and n_judged
+            else None
+        ),
         text="",
         evaluation=evaluation,
         class_interval=clopper_pearson(missed, evaluation.class_counts, delta=1 - level),
@@ -292,17 +307,19 @@ def check_evaluation(
         one_label_interval=clopper_pearson(wrong.sum(), alone.sum(), delta=1 - level),
         alone_interval=clopper_pearson(wrong, alone, delta=1 - level),
         seen_as=seen_as,
+        of_accepted=certificate.accepts,
     )
     return replace(found, text=check_in_words(found, certificate))
 
 
-def _rows_to_decide(epsilon: float, evaluation: Evaluation, level: float) -> int | None:
+def _rows_to_decide(epsilon: float, error: float, n_rows: int, level: float, *, of_all: float) -> int | None:
     """The first of some round numbers of rows whose interval would probably lie on one side of epsilon.
 
     Were the error seen here the true one, as many misses as this count or fewer (for an error below epsilon), or
-    as many or more (above), would be found with a chance of about ``CHANCE_TO_DECIDE``.
+    as many or more (above), would be found with a chance of about ``CHANCE_TO_DECIDE``. Only the share ``of_all``
+    of the rows is judged.
     """
-    error, rows = evaluation.error, ROUND_NUMBERS[evaluation.n < ROUND_NUMBERS]
+    rows = ROUND_NUMBERS[n_rows < ROUND_NUMBERS]
     spread = scipy.special.ndtri(CHANCE_TO_DECIDE) * np.sqrt(rows * error * (1 - error))
     if error < epsilon:
         most = np.minimum(np.ceil(error * rows + spread), rows)
@@ -310,4 +327,4 @@ def _rows_to_decide(epsilon: float, evaluation: Evaluation, level: float) -> int
     else:
         fewest = np.maximum(np.floor(error * rows - spread), 0)
         decided = clopper_pearson(fewest, rows, delta=1 - level).lower > epsilon
-    return int(rows[decided][0]) if decided.any() else None
+    return int(np.ceil(rows[decided][0] / of_all)) if decided.any() else None

@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from pacshift.arrays import LabelsLike, ScoresLike
 from pacshift.certificate import Certificate
 from pacshift.certificate.provenance import Counting
@@ -18,6 +20,8 @@ from pacshift.certification.request import Request
 from pacshift.certification.trust import one_label_error, points_below
 from pacshift.errors import InputError
 from pacshift.methods import Method
+from pacshift.methods.accept import tops_of_tally
+from pacshift.methods.guarantee import promises_target
 from pacshift.paths.labelled import CountLabels, LabelledTarget, RowsToPlan
 from pacshift.paths.sample import RowSample
 from pacshift.rows import fold
@@ -25,6 +29,7 @@ from pacshift.rows.base import Rows
 from pacshift.rows.memory import pair
 from pacshift.scores.transforms import Transform
 from pacshift.tally import Tally
+from pacshift.tally.tops import Tops
 
 MAX_ROWS_READ_TWICE = 1_000_000
 """Tables with more rows, source and target together, are not read again: thresholds are then tuned on counts.
@@ -43,6 +48,8 @@ class Data:
     """Counts mean sizes of sets on the target's rows, not on bins."""
     sample: Callable[[], RowSample] | None = None
     """Reads samples of source and target rows to tune thresholds with."""
+    tops: Callable[[], tuple[Tops, Tops]] | None = None
+    """Reads the top scores of all source and target rows."""
     to_plan: Callable[[], RowsToPlan] | None = None
     """Reads rows that say after a refusal what labels would bring."""
 
@@ -85,8 +92,11 @@ def count(
     *,
     labelled: LabelSheet | Tally | None = None,
     counting: Counting | None = None,
+    predicted: bool | None = None,
 ) -> Data:
     """The counts, the labelled rows, and what is looked at again; as the ``counting`` of a certificate says.
+
+    ``predicted``: whether predicted labels are counted; by default if they are needed.
 
     A tally counts source and target; ``labelled`` are then the counts of labelled target rows, else a sheet.
     """
@@ -101,7 +111,11 @@ def count(
         return Data(source, LabelledTarget.of_tally(labelled))
     assert transform is not None  # only counts do without
     grid, bins = (None, method.needs_bins) if counting is None else (counting.grid, counting.bins)
-    tally = fold.both(source, target, transform, soft=method.needs_soft, bins=bins, grid=grid, sha256=True)
+    if predicted is None:
+        tested = target is not None and promises_target(method) and method.assumes_label_shift
+        predicted = method.needs_predicted or method.needs_target or tested
+    how: Any = {"soft": method.needs_soft, "bins": bins, "predicted": predicted, "sha256": True}
+    tally = fold.both(source, target, transform, grid=grid, **how)
     data = looked_at(source, target, tally, transform, counting)
     request = request.for_classes(tally.classes)
     if isinstance(labelled, LabelSheet):
@@ -131,19 +145,27 @@ def looked_at(
         target=target,
         count_labels=partial(fold.mean_sizes, target) if sizes and transform.function is None else None,
         sample=partial(fold.sample, source, target, tally) if samples else None,
+        tops=partial(fold.tops, source, target) if samples else None,
         to_plan=partial(fold.plan_after_refusal, source, target) if counting is None else None,
     )
 
 
 def cut_of(certificate: Certificate) -> fold.Cut:
     """What makes the sets of a certificate."""
-    return fold.Cut(certificate.thresholds, certificate.own_transform(), certificate.never_empty)
+    rule = {"never_empty": certificate.never_empty, "accept": certificate.accepts}
+    return fold.Cut(certificate.thresholds, certificate.own_transform(), **rule)
 
 
 def measured(
     certificate: Certificate, data: Data, method: Method, *, sizes: bool, one_label: bool = True
 ) -> Certificate:
     """The certificate with the sizes of target sets, and what follows from them, counted in one pass."""
+    if certificate.accepts and sizes and data.target is None:  # what a tally accepts, its cells tell
+        _, target = tops_of_tally(data.tally)
+        asked, kept = (
+            target.tables(certificate.thresholds[None], 1)[0, :, 0].reshape(-1, 2).sum(axis=0).astype(int)
+        )
+        return replace(certificate, set_sizes=np.array([0, kept, *[0] * (len(certificate.classes) - 2), asked]))
     points = points_below(certificate, data.tally, method) if one_label else []
     if data.target is None or not (sizes or points):
         return certificate

@@ -82,7 +82,8 @@ def with_ways_on(
         looks=() if plan is None else plan.looks,
         with_method=None if takes_labels(method) else PSLP.name,
     )
-    sizes = () if plan is None else expected_sizes(data, request, plan)
+    accepts = method.guarantee == "pac-accepted"
+    sizes = () if plan is None or accepts else expected_sizes(data, request, plan)
     found = AssumptionError(str(refusal), "", sizes, assumption, attempt)
     *looks, budget = attempt.looks or (0,)
     of = "" if tally.target_grouped is None else ", groups=target_groups"
@@ -91,8 +92,10 @@ def with_ways_on(
     return with_lines(
         found,
         draw=f"pacshift.label_sheet(target, {asked}).save('to_label.csv')",
-        again=f"calibrate(..., {with_method}labelled='to_label.csv')",
+        again=f"{'accept' if accepts else 'calibrate'}(..., {with_method}labelled='to_label.csv')",
         sentence="{draw} draws the rows, and {again} certifies",
+        # contamination is no option of accept
+        other_ways=tuple(one for one in OTHER_WAYS if not (accepts and one.startswith("contamination"))),
     )
 
 
@@ -105,7 +108,7 @@ def with_lines(
     if not attempt.looks:
         draw, again, said = "", "", too_small(attempt)
     made = replace(attempt, draw=draw, again=again, other_ways=other_ways)
-    ways = ways_on(refusal.expected_sizes, command=said)
+    ways = ways_on(refusal.expected_sizes, command=said, other_ways=other_ways)
     return AssumptionError(refusal.refusal, ways, refusal.expected_sizes, refusal.assumption, made)
 
 

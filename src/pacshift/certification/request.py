@@ -176,4 +176,4 @@ def require_fit(method: Method, request: Request, *, has_labels: bool = False) -
 
 def takes_labels(method: Method) -> bool:
     """Whether labels of the target can help: only thresholds of a PAC promise on this target may be replaced."""
-    return method.guarantee == "pac-target" and not method.any_mix
+    return method.guarantee in ("pac-target", "pac-accepted") and not method.any_mix

@@ -18,6 +18,7 @@ from pacshift.certification.request import Request, check_request, require_fit
 from pacshift.errors import AssumptionError, InputError, UninformativeWarning
 from pacshift.files.codec import is_number
 from pacshift.methods import METHODS, Method, resolve_method
+from pacshift.methods.accept import ACCEPTING
 from pacshift.rows.base import Rows
 from pacshift.scores.frames import column_names
 from pacshift.scores.transforms import TransformFunction
@@ -165,7 +166,8 @@ def verify(
     called = source_scores.column_names if isinstance(source_scores, Rows) else column_names(source_scores)
     named = set(names) <= set(map(str, called or ())) and bool(names)
     transform = None if isinstance(source, Tally) else stored.own_transform(score)
-    data = count(source, target, chosen, request, transform, labelled=labels, counting=made.counting)
+    how: Any = {"counting": made.counting, "predicted": stored.predicted_counts is not None}
+    data = count(source, target, chosen, request, transform, labelled=labels, **how)
     if stored.n_target_labels and data.labelled is None:
         raise InputError(
             f"this certificate was made with labels of {stored.n_target_labels:,} target rows: pass them as "
@@ -209,10 +211,11 @@ def method_of(certificate: Certificate, method: Method | None) -> Method:
     name, options = (certificate.method, certificate.options) if asked is None else (asked.name, asked.options)
     if method is not None:
         return resolve_method(method)
-    if name not in METHODS:
+    known = METHODS | ACCEPTING
+    if name not in known:
         raise InputError(f"method {name} is not part of pacshift: pass the method object as method=.")
     try:
-        return METHODS[name](**options)
+        return known[name](**options)
     except TypeError:
         raise InputError(
             f"method {name} has no such options ({options!r}) in this version: verify the certificate with the "
@@ -304,7 +307,10 @@ def origins(stored: Certificate, now: Provenance | None, *, named: bool) -> tupl
         if not all(inputs):
             continue
         if len({one.name is None for one in both}) > 1 or any(one.sha256 is None for one in both):
-            unverified.append(f"{role}: it is of another kind than the {role} on record, so SHA-256 tells nothing")
+            why = f"it is of another kind than the {role} on record, so SHA-256 tells nothing"
+            if all(one.sha256 is None for one in inputs[0]):
+                why = "the certificate has no SHA-256 of it"
+            unverified.append(f"{role}: {why}")
             continue
         hashes = [sorted(str(one.sha256) for one in each) for each in inputs]
         left_out = [

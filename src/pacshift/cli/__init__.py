@@ -15,7 +15,7 @@ SETTINGS: dict[str, Any] = {
 }
 _PANELS = {
     "First steps": ("demo", "methods"),
-    "From tables to sets": ("calibrate", "predict", "check", "report", "verify"),
+    "From tables to sets": ("calibrate", "accept", "predict", "check", "report", "verify"),
     "Before and after": ("plan", "label", "compare", "prevalence", "tally", "monitor"),
 }
 

@@ -1,16 +1,20 @@
 """``pacshift calibrate``: tables or tallies to a certificate."""
 
 import warnings
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from pacshift.cli import options
 from pacshift.cli.console import NOTHING_CERTIFIED, print_json, print_words, progress, say_written
-from pacshift.cli.options import basic, expert, known, output
+from pacshift.cli.options import basic, expert, known
 from pacshift.errors import AssumptionError, InputError, UninformativeWarning
+
+if TYPE_CHECKING:
+    from pacshift import Certificate
 
 
 def calibrate(
@@ -27,49 +31,58 @@ def calibrate(
             "For PS-LP: aim at missing no class more often than this multiple of epsilon (default 3). No promise.",
         ),
     ] = None,
-    label: options.LabelColumn = "label",
     columns: options.ColumnOptions,
     weights: options.Weights = None,
-    target_label: Annotated[
-        str | None,
-        known("--target-label COLUMN", "Labels of a random sample of the target's rows, empty or null elsewhere."),
-    ] = None,
-    labels_per: Annotated[
-        Literal["row", "group"] | None,
-        known("--labels-per", "With --group: rows were labelled at random, or one in each of some random groups."),
-    ] = None,
-    labelled: options.Labelled = None,
-    refusal_page: Annotated[
-        Path | None,
-        output("--refusal-page FILE", "If label shift is refuted, an HTML page on where, and on the ways on."),
-    ] = None,
+    shared: options.Certifying,
     never_empty: Annotated[bool, expert("--never-empty", "Fill empty sets with the top label.")] = False,
-    model_id: Annotated[
-        str | None, output("--model-id TEXT", "The classifier that made the scores, as you call it.")
-    ] = None,
-    note: Annotated[str | None, output("--note TEXT", "Anything that the certificate should remember.")] = None,
-    valid_until: Annotated[str | None, output("--valid-until DATE", "Last day of use, as 2027-01-31.")] = None,
-    seed: Annotated[int, expert("--seed N", "Seed of the coins that methods throw over the counts.", min=0)] = 0,
     exact: Annotated[
         bool, expert("--exact", "Keep every score instead of rounding down to 12 bits: more memory.")
     ] = False,
-    engine: options.Engine = "arrow",
-    force: options.Force = False,
-    as_json: options.Json = False,
 ) -> None:
     """Find thresholds with a guarantee, from a labelled SOURCE and an unlabelled TARGET.
 
     Example: pacshift calibrate source.parquet target.parquet --label diagnosis --epsilon 0.05 -o certificate.json
     """
     import pacshift
+    from pacshift.methods import resolve_method
+
+    asked: dict[str, Any] = promise.arguments() | {
+        "method": resolve_method(method),
+        "class_balance": int(class_balance) if class_balance in ("3", "6") else class_balance,
+        "weights": options.read_numbers(weights, "--weights"),
+        "never_empty": never_empty,
+    }
+    groups = promise, columns, shared
+    certify(ctx, pacshift.calibrate, asked, asked["method"], files, out, *groups, exact=exact)
+
+
+def certify(
+    ctx: typer.Context,
+    verb: Callable[..., "Certificate"],
+    asked: dict[str, Any],
+    method: Any,
+    files: list[Path] | None,
+    out: Path,
+    promise: options.Promise,
+    columns: options.ColumnOptions,
+    shared: options.Certifying,
+    *,
+    exact: bool = False,
+    again: Sequence[str] | None = None,
+) -> None:
+    """Run ``verb`` on the tables or tallies, write its certificate and say what it says.
+
+    ``calibrate`` and ``accept`` share all options but those of the promise, and so all that is done with them.
+    """
     from pacshift.certificate.file import to_document
     from pacshift.cli.certificates import check_page, refused, with_origin
     from pacshift.cli.inputs import open_data
     from pacshift.files.codec import seal
-    from pacshift.methods import resolve_method
     from pacshift.tally.groups import check_labels_per
     from pacshift.words.statements import statements
 
+    target_label, labelled, labels_per = shared.target_label, shared.labelled, shared.labels_per
+    force, as_json, seed = shared.force, shared.as_json, shared.seed
     if out.suffix.lower() in (".html", ".htm"):
         raise InputError(
             f"-o names the certificate, a JSON file, got {out}. For a page of the certificate run "
@@ -77,31 +90,26 @@ def calibrate(
             f"one, give --refusal-page {out.name}."
         )
     options.check_output(out, force, [*(files or ()), labelled])
-    page = refusal_page if target_label is None and labelled is None else None  # with labels nothing is refused
+    page = (
+        shared.refusal_page if target_label is None and labelled is None else None
+    )  # with labels nothing is refused
     check_page(page, force, [*(files or ())], out)
     check_labels_per(labels_per, has_labels=target_label is not None, has_groups=columns.group is not None)
-    asked: dict[str, Any] = promise.arguments() | {
-        "method": resolve_method(method),
-        "class_balance": int(class_balance) if class_balance in ("3", "6") else class_balance,
-        "weights": options.read_numbers(weights, "--weights"),
-        "never_empty": never_empty,
-        "rng": seed,
-        **{"model_id": model_id, "note": note, "valid_until": valid_until},
-    }
+    asked |= {"rng": seed, **{name: getattr(shared, name) for name in ("model_id", "note", "valid_until")}}
     labels: dict[str, Any] = {"target_label": target_label, "labelled": labelled, "labels_per": labels_per}
-    data = open_data(files, columns.reading(label), silent=as_json, engine=engine, exact=exact, **labels)
-    if asked["method"].needs_target and data[-1] is None:
-        raise InputError(
-            f"no TARGET: method {asked['method'].name} needs unlabelled target scores as well as the source."
-        )
+    data = open_data(
+        files, columns.reading(shared.label), silent=as_json, engine=shared.engine, exact=exact, **labels
+    )
+    if method.needs_target and data[-1] is None:
+        raise InputError(f"no TARGET: method {method.name} needs unlabelled target scores as well as the source.")
     if not as_json:  # what is printed afterwards says that every set holds all labels
         warnings.simplefilter("ignore", UninformativeWarning)
     counted = len(data) == 1  # tables show bars of their own
     try:
         with progress("finding thresholds (%)", silent=as_json) if counted else nullcontext() as report:
-            certificate = pacshift.calibrate(*data, **asked, labelled=labelled, progress=report)
+            certificate = verb(*data, **asked, labelled=labelled, progress=report)
     except AssumptionError as refusal:
-        raise refused(refusal, ctx, promise, columns, data, page) from None
+        raise refused(refusal, ctx, promise, columns, data, page, again) from None
     certificate = with_origin(certificate, ctx, seed).with_curves()
     certificate.save(out, overwrite=force)
     if as_json:

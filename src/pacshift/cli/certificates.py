@@ -71,10 +71,12 @@ def refused(
     columns: options.ColumnOptions,
     data: Sequence[Any],
     page: Path | None,
+    again: Sequence[str] | None = None,
 ) -> AssumptionError:
     """The refusal with the commands that draw rows to label and certify with their labels; its page is written.
 
-    Of tallies only the user knows the tables.
+    Of tallies only the user knows the tables. ``again`` are words of the command that asks for the same promise,
+    if it is not ``calibrate``.
     """
     from pacshift.certification.refusal import with_lines
 
@@ -87,7 +89,11 @@ def refused(
         draw = ["pacshift", "label", str(ctx.params["files"][1]) if are_tables else "TARGET", "--budget", budget]
         draw += ["--looks", ",".join(looks)] if looks else []
         draw += [*column_words(columns, data[0].columns if are_tables else None), *words(promise), "-o", SHEET]
-        given = words_of(ctx) if are_tables else ["calibrate", "SOURCE", "TARGET", *words(promise)]
+        given = (
+            words_of(ctx)
+            if are_tables
+            else [ctx.info_name, "SOURCE", "TARGET", *(words(promise) if again is None else again)]
+        )
         then = f"run this command again with `{shlex.join(more)}`" if are_tables else "run `{again}`"
         refusal = with_lines(
             refusal,

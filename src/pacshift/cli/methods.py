@@ -27,7 +27,9 @@ def methods(as_json: options.Json = False) -> None:
         table.add_row(f"[bold]{method.name}[/]", guarantee_cell(method.guarantee), method.idea)
     console = results()
     console.print(table)
-    for meaning in MEANINGS.values():
+    for guarantee, meaning in MEANINGS.items():
+        if guarantee not in {method.guarantee for method in chosen}:
+            continue  # what accepts promises something else, and is a command of its own
         rests_on = condition(assumes_label_shift=True)
         empty = {"and_limit": "", "cases": "", "condition": rests_on}
         promise = meaning.one_line.format(epsilon="epsilon", sure="1 - delta", **empty)

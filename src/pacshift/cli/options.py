@@ -93,6 +93,14 @@ Labelled = Annotated[
     Path | None,
     known("--labelled SHEET", "A sheet from `pacshift label`, filled in from the top as far as a look."),
 ]
+TargetLabel = Annotated[
+    str | None,
+    known("--target-label COLUMN", "Labels of a random sample of the target's rows, empty or null elsewhere."),
+]
+LabelsPer = Annotated[
+    Literal["row", "group"] | None,
+    known("--labels-per", "With --group: rows were labelled at random, or one in each of some random groups."),
+]
 DropInvalid = Annotated[bool, tables("--drop-invalid", "Leave out rows without a label or with unusable scores.")]
 KeepInvalid = Annotated[
     bool,
@@ -153,6 +161,29 @@ class ScoredPromise(Promise):
     """The same, about a score of one's choice."""
 
     score: Score = "probability"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Certifying:
+    """What ``calibrate`` and ``accept`` share: labels, what the certificate remembers, and where it goes."""
+
+    label: LabelColumn = "label"
+    target_label: TargetLabel = None
+    labels_per: LabelsPer = None
+    labelled: Labelled = None
+    refusal_page: Annotated[
+        Path | None,
+        output("--refusal-page FILE", "If label shift is refuted, an HTML page on where, and on the ways on."),
+    ] = None
+    model_id: Annotated[
+        str | None, output("--model-id TEXT", "The classifier that made the scores, as you call it.")
+    ] = None
+    note: Annotated[str | None, output("--note TEXT", "Anything that the certificate should remember.")] = None
+    valid_until: Annotated[str | None, output("--valid-until DATE", "Last day of use, as 2027-01-31.")] = None
+    seed: Seed = 0
+    engine: Engine = "arrow"
+    force: Force = False
+    as_json: Json = False
 
 
 @dataclass(frozen=True, kw_only=True)

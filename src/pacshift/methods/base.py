@@ -17,6 +17,7 @@ from pacshift.paths.labelled import LabelledTarget
 from pacshift.paths.sample import RowSample
 from pacshift.progress import Steps
 from pacshift.tally import Tally
+from pacshift.tally.tops import Tops
 
 Score = TypeVar("Score")
 
@@ -50,6 +51,8 @@ class Task:
     sample : callable, optional
         Gives samples of the source's and the target's score rows, to plan with; None if only a tally is at hand.
         Source rows may only be looked at if they have no part in the certificate.
+    tops : callable, optional
+        Gives the rows of source and target by predicted label and top score; None if only a tally is at hand.
     steps : Steps
         For methods that take long: ``steps.expect(n)`` says that about n steps are to come, ``steps()`` that one
         is done. May be left alone.
@@ -64,7 +67,16 @@ class Task:
     contamination: float = 0.0
     labelled: LabelledTarget | None = None
     sample: Callable[[], RowSample] | None = None
+    tops: Callable[[], tuple[Tops, Tops]] | None = None
     steps: Steps = field(default_factory=Steps)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AcceptedByLabel:
+    """Bounds for each predicted label: the share that is accepted, and the share of these that is wrong."""
+
+    share: Interval
+    error: Interval
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,6 +99,9 @@ class Solution:
         What else a certificate should say, in full sentences.
     tuned_on : str
         What thresholds per class were tuned on, ``"score rows"`` or ``"counts"``; "" if they were not tuned.
+    by_label : callable, optional
+        Where the top label is accepted or a person is asked: bounds for each predicted label, all of them right
+        with probability at least 1 minus the level that it is given. A statement beside the promise.
     """
 
     thresholds: FloatArray
@@ -97,6 +112,7 @@ class Solution:
     curve: Callable[[], BoundCurve | None] | None = None
     notes: tuple[str, ...] = ()
     tuned_on: str = ""
+    by_label: Callable[[float], AcceptedByLabel] | None = None
 
 
 class Method(Protocol):
@@ -111,7 +127,7 @@ class Method(Protocol):
         What certificates call the method.
     idea : str
         One line that says how it works.
-    guarantee : {"pac-target", "pac-source", "marginal", "none"}
+    guarantee : {"pac-target", "pac-accepted", "pac-source", "marginal", "none"}
         What it promises; ``"none"`` unless a method says otherwise.
     any_mix : bool
         Whether the promise holds for every label mix of the target, and so within each class.
@@ -125,6 +141,9 @@ class Method(Protocol):
         The score transform used unless the user chooses another.
     needs_target : bool
         Whether target scores are required.
+    needs_predicted : bool
+        Whether ``solve`` looks at predicted labels (``tally.confusion``, ``tally.target``, cells). If not, they
+        are counted only where label shift is tested, and a certificate does not state them.
     needs_soft : bool
         Whether the tally must hold sums of probabilities.
     needs_bins : bool
@@ -160,6 +179,7 @@ class Method(Protocol):
     tests_assumption: ClassVar[bool] = False
     default_score: ClassVar[str] = "probability"
     needs_target: ClassVar[bool] = False
+    needs_predicted: ClassVar[bool] = True
     needs_soft: ClassVar[bool] = False
     needs_bins: ClassVar[bool] = False
     needs_weights: ClassVar[bool] = False

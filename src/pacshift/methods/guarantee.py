@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 
-Guarantee: TypeAlias = Literal["pac-target", "pac-source", "marginal", "none"]
-"""What a method promises: PAC on the target, PAC on the source only, on average over calibrations, nothing."""
+Guarantee: TypeAlias = Literal["pac-target", "pac-accepted", "pac-source", "marginal", "none"]
+"""What a method promises: PAC on the target, PAC for what is accepted there, PAC on the source only, on average
+over calibrations, nothing."""
 
 
 class HasGuarantee(Protocol):
@@ -61,6 +62,20 @@ MEANINGS: dict[Guarantee, Meaning] = {
         + " target population{cases}{despite}{limit}, with confidence {sure} over the calibration "
         "data.{others}",
         how_sure=_CONFIDENCE,
+        assumption=_LABEL_SHIFT,
+        caveat="",
+    ),
+    "pac-accepted": Meaning(
+        in_short="accepted (PAC)",
+        title="guaranteed for what is accepted",
+        tone="good",
+        promises_target=True,
+        one_line="at most {epsilon} of the accepted target cases{cases} are wrong, with confidence {sure}, if "
+        "{condition}",
+        sentence="of the cases of the target population{cases} whose top label is accepted, at most {epsilon} are "
+        "wrong, with confidence {sure} over the calibration data. All other cases are left to a person.",
+        how_sure="Confidence {sure} means: if the calibration were repeated with fresh data, at most {unsure} of "
+        "the repetitions would accept more wrong labels than this.",
         assumption=_LABEL_SHIFT,
         caveat="",
     ),

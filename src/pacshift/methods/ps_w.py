@@ -8,31 +8,32 @@ from numbers import Real
 from typing import Literal, get_args
 
 import numpy as np
-import scipy  # its parts load when first used
 
-from pacshift.arrays import FloatArray, IntArray
+from pacshift.arrays import FloatArray, IntArray, scipy
 from pacshift.bounds import Interval, binomial_cdf
 from pacshift.errors import InputError
 from pacshift.methods.base import Method, Solution, Task, one_threshold
 from pacshift.methods.point_weights import thin
 from pacshift.methods.ps import pac_threshold, too_few
-from pacshift.methods.weight_box import Intervals, NoBox, weight_box
+from pacshift.methods.weight_box import MAX_HULL_CLASSES, Intervals, NoBox, weight_box
 from pacshift.tally import Tally
 from pacshift.tally.coins import score_coins
 from pacshift.tally.grid import largest_threshold
+from pacshift.words.numbers import number_up
 
 
 @dataclass(frozen=True)
 class BoxedWeights(Method):
     """Base of PS-W and PS-C, which bound the importance weights by a box, at the same share of δ for each cell."""
 
-    intervals: Intervals = "elimination"
+    intervals: Intervals = "hull"
 
     guarantee = "pac-target"
     tests_assumption = True
     needs_target = True
     allows_contamination = True
     allows_strata = True
+    version = "2"
 
     def __post_init__(self) -> None:
         if self.intervals not in get_args(Intervals):
@@ -45,7 +46,10 @@ class BoxedWeights(Method):
         try:
             weights = weight_box(tally, delta=delta, intervals=self.intervals, contamination=task.contamination)
         except NoBox as failure:
-            return Solution(one_threshold(tally, -np.inf), reasons=(lacking(failure, tally, delta=delta),))
+            return Solution(
+                one_threshold(tally, -np.inf),
+                reasons=(lacking(failure, tally, delta=delta, intervals=self.intervals),),
+            )
         return self._within(weights, tally, task, delta)
 
     def _within(self, weights: Interval, tally: Tally, task: Task, delta: float) -> Solution:
@@ -55,13 +59,14 @@ class BoxedWeights(Method):
 
 @dataclass(frozen=True)
 class PSW(BoxedWeights):
-    """The paper's Algorithm 1 with the corrections of the docs page "slips".
+    """The paper's Algorithm 1 with the corrections of the docs page "errata", and a tighter box.
 
     Parameters
     ----------
-    intervals : {"elimination", "strict", "hull"}
-        How the box around the importance weights is computed: signed interval elimination, Algorithm 1 to the
-        letter, or the tightest box by linear programs.
+    intervals : {"hull", "elimination", "strict"}
+        How the box around the importance weights is computed: the tightest one by linear programs (above 200
+        classes by elimination, which is quicker), the paper's elimination on intervals of any sign, or Algorithm 1
+        to the letter.
     worst_case : {"example", "class"}
         ``"example"`` is the published code: every error at the upper end of its weight, every other example at the
         lower end. ``"class"`` uses one weight per class, as the paper's equation does. It replaces the path of a
@@ -77,7 +82,7 @@ class PSW(BoxedWeights):
 
     Examples
     --------
-    >>> PSW(intervals="hull", worst_case="class").envelope is None
+    >>> PSW(intervals="elimination", worst_case="class").envelope is None
     True
     """
 
@@ -117,6 +122,8 @@ class PSW(BoxedWeights):
         rng = score_coins("rejection", tally, task.seed)
         threshold, accepted = search(tally, keep, epsilon=task.epsilon, delta=delta, rng=rng)
         few = too_few(accepted, epsilon=task.epsilon, delta=delta, what="examples kept by rejection sampling")
+        if few:
+            few += (heaviest(weights, tally),)
         return Solution(one_threshold(tally, threshold), weights=weights, reasons=few)
 
 
@@ -130,7 +137,7 @@ class PSC(BoxedWeights):
 
     Parameters
     ----------
-    intervals : {"elimination", "strict", "hull"}
+    intervals : {"hull", "elimination", "strict"}
         How the box around the importance weights is computed, as in ``PSW``.
 
     Raises
@@ -140,8 +147,8 @@ class PSC(BoxedWeights):
 
     Examples
     --------
-    >>> PSC(intervals="hull")
-    PSC(intervals='hull')
+    >>> PSC(intervals="elimination")
+    PSC(intervals='elimination')
     """
 
     name = "PS-C"
@@ -151,11 +158,10 @@ class PSC(BoxedWeights):
         """PS at ε divided by the largest weight."""
         epsilon = task.epsilon / float(weights.upper.max())
         threshold = pac_threshold(tally, tally.counts, epsilon=epsilon, delta=delta)
-        return Solution(
-            one_threshold(tally, threshold),
-            weights=weights,
-            reasons=too_few(tally.n_source, epsilon=epsilon, delta=delta),
-        )
+        few = too_few(tally.n_source, epsilon=epsilon, delta=delta)
+        if few:
+            few += (heaviest(weights, tally),)
+        return Solution(one_threshold(tally, threshold), weights=weights, reasons=few)
 
 
 def example_threshold(
@@ -222,17 +228,27 @@ def split_delta(delta: float, n_classes: int) -> float:
     return delta / (n_classes * n_classes + n_classes + 1)
 
 
-def lacking(failure: NoBox, tally: Tally, *, delta: float) -> str:
-    """Which class has too little data for a box, and roughly how much more would help."""
-    label = failure.cell[0]
-    share = tally.confusion[label, label] / tally.n_source
-    text = (
-        f"class {tally.classes[label]!r}: {tally.class_counts[label]} source examples, "
-        f"{tally.confusion[label, label]} of them predicted right, cannot bound its importance weight at "
-        f"delta={delta:.2g} per cell ({failure})."
+def heaviest(weights: Interval, tally: Tally) -> str:
+    """Which class has the largest upper weight: all others pay for it."""
+    label = int(np.argmax(weights.upper))
+    return (
+        f"The importance weight of class {tally.classes[label]!r} may be up to {number_up(weights.upper[label])}: "
+        f"more than its {tally.class_counts[label]} source examples would help; PS-LP and PS-LW need fewer."
     )
-    if share == 0:
-        return text + " The classifier never gets this class right: merge classes or use PS-LP or PS-LW."
-    # Interval widths shrink like 1/sqrt(m): this factor would lift the pivot's lower bound above 0.
-    factor = ((share - failure.lower) / share) ** 2
-    return text + f" About {max(factor, 1.1):.2g} times the data would help; PS-LP and PS-LW need less."
+
+
+def lacking(failure: NoBox, tally: Tally, *, delta: float, intervals: Intervals) -> str:
+    """Which class has too little data for a box, and what would help."""
+    row, column = failure.cell
+    label = row if column is None else column
+    text = (
+        f"class {tally.classes[label]!r}: {tally.class_counts[label]} source examples cannot bound its importance "
+        f"weight at delta={delta:.2g} per cell ({failure})."
+    )
+    unseen = np.flatnonzero(tally.class_counts == 0)
+    if len(unseen):
+        names = ", ".join(repr(tally.classes[one]) for one in unseen[:3].tolist()) + ", ..." * (len(unseen) > 3)
+        return text + f" The source has no example of {names}: add some, merge classes, or use PS-LP."
+    if intervals != "hull" and tally.n_classes <= MAX_HULL_CLASSES:
+        return text + ' The default, intervals="hull", needs no pivots and finds bounds from the same examples.'
+    return text + " More data or fewer classes would help; PS-LP and PS-LW need less."

@@ -9,9 +9,8 @@ from functools import cache
 from typing import Any, TypeAlias
 
 import numpy as np
-import scipy  # its parts load when first used
 
-from pacshift.arrays import FloatArray, IntArray
+from pacshift.arrays import FloatArray, IntArray, scipy
 
 PRIMAL_SIMPLEX = 4
 """HiGHS's code: a new objective leaves the last vertex feasible, so the primal method starts from there."""

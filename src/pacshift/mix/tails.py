@@ -9,10 +9,9 @@ the proof page (docs/methods/ps-lp-proof.md, section "Tails with their prefactor
 """
 
 import numpy as np
-import scipy  # its parts load when first used
 from numpy.typing import ArrayLike
 
-from pacshift.arrays import FloatArray
+from pacshift.arrays import FloatArray, scipy
 from pacshift.bounds import Interval
 
 FREQUENCY_ZONES = (0.25, 0.5, 1.0, 2.0, np.pi)
@@ -50,6 +49,16 @@ def prefactor_parts(
         total = inner / sigma + outer
     best = int(np.argmin(np.where(np.isnan(total), np.inf, total)))
     return float(inner.flat[best]), float(outer.flat[best])
+
+
+def prefactor(sigma: FloatArray, step: ArrayLike, fine_sigma: FloatArray, fine_step: ArrayLike) -> FloatArray:
+    """Lemma 3: A / σ + B at the best of the zones, elementwise, as in ``prefactor_parts``."""
+    shape = np.broadcast_shapes(*(np.shape(each) for each in (sigma, step, fine_sigma, fine_step)))
+    zones = np.array(FREQUENCY_ZONES).reshape(-1, *[1] * len(shape))
+    inner, outer = _parts(step, fine_sigma, np.asarray(fine_step), zones)
+    with np.errstate(divide="ignore"):
+        total = inner / sigma + outer
+    return np.asarray(np.where(np.isnan(total), np.inf, total).min(axis=0))
 
 
 def bennett(x: ArrayLike) -> FloatArray:

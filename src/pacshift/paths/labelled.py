@@ -11,10 +11,9 @@ from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
-import scipy  # its parts load when first used
 from numpy.typing import NDArray
 
-from pacshift.arrays import BoolArray, FloatArray, IntArray, KeyArray
+from pacshift.arrays import BoolArray, FloatArray, IntArray, KeyArray, scipy
 from pacshift.paths.looks import look_cuts
 from pacshift.paths.path import ThresholdPath, fit_isotonic, last_passing
 from pacshift.paths.posterior import fit_posterior, log_evidence, moved
@@ -23,6 +22,7 @@ from pacshift.scores.transforms import Transform
 from pacshift.tally import Tally
 from pacshift.tally.coins import coins
 from pacshift.tally.grid import CODE_BITS, class_threshold, float_to_code, largest_threshold, mean_binned_size
+from pacshift.tally.tops import Tops
 
 SOURCE_ROWS, TARGET_ROWS, PLANNING_SCORES = 20_000, 4_000, 2_000_000
 """Most rows of source and target, and most scores of either, that are planned with. Beyond a few thousand rows a
@@ -134,6 +134,9 @@ class LabelledTarget:
         Which of the looks this is.
     planning : Planning or None
         None where only counts are at hand.
+    tops : Tops or None
+        The rows of the test that have a class, by predicted label and top score; None where only counts are at
+        hand.
     """
 
     counted: Tally
@@ -143,6 +146,7 @@ class LabelledTarget:
     looks: tuple[int, ...] = ()
     look: int = 0
     planning: Planning | None = None
+    tops: Tops | None = None
 
     @classmethod
     def of_tally(cls, counted: Tally) -> "LabelledTarget":

@@ -209,7 +209,7 @@ def _curve(axis: Axis, scores: NDArray[Any], chances: FloatArray) -> tuple[Float
     )
 
 
-def isotonic(values: FloatArray, weights: IntArray) -> FloatArray:
+def isotonic(values: FloatArray, weights: FloatArray | IntArray) -> FloatArray:
     """The growing sequence closest to ``values`` in weighted squares: neighbours that fall are pooled.
 
     For a few hundred values; SciPy's needs 0.13 s to be imported.

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-import scipy  # its parts load when first used
 
-from pacshift.arrays import FloatArray, IntArray, Label, LabelsLike, ScoresLike
+from pacshift.arrays import FloatArray, IntArray, Label, LabelsLike, ScoresLike, scipy
 from pacshift.defaults import DELTA, EPSILON
 from pacshift.errors import AssumptionError, InputError
 from pacshift.methods import Method, Task, resolve_method

@@ -33,6 +33,7 @@ RULE = "#d5dbe1"
 
 PROMISE_MARKS: dict[Guarantee, tuple[str, dict[str, Any]]] = {
     "pac-target": (MEANINGS["pac-target"].title, {"marker": "o", "color": TARGET}),
+    "pac-accepted": (MEANINGS["pac-accepted"].title, {"marker": "D", "color": TARGET}),
     "marginal": (MEANINGS["marginal"].title, {"marker": "o", "color": TARGET, "markerfacecolor": "white"}),
     "pac-source": (MEANINGS["pac-source"].title, {"marker": "s", "color": SOURCE}),
     "none": (MEANINGS["none"].title, {"marker": "x", "color": UNDECIDED}),
@@ -40,6 +41,7 @@ PROMISE_MARKS: dict[Guarantee, tuple[str, dict[str, Any]]] = {
 """How methods are marked by what they promise: words and the properties of a line."""
 PROMISE_FILLS: dict[Guarantee, str] = {
     "pac-target": TARGET,
+    "pac-accepted": TARGET,
     "marginal": "#cfe3f2",
     "pac-source": SOURCE,
     "none": UNDECIDED,

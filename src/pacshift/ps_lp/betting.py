@@ -11,9 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
-import scipy  # its parts load when first used
 
-from pacshift.arrays import BoolArray, FloatArray, IntArray
+from pacshift.arrays import BoolArray, FloatArray, IntArray, scipy
 from pacshift.bounds import ROUNDING, Interval, binomial_upper
 from pacshift.mix.lp import LinearProgram, Problem, linear_program
 from pacshift.mix.programs import MixProgram, most_violated

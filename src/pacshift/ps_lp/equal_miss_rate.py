@@ -14,9 +14,8 @@ table count as if they were infinite, and the tables are convolved. So rounding 
 """
 
 import numpy as np
-import scipy  # its parts load when first used
 
-from pacshift.arrays import FloatArray, IntArray
+from pacshift.arrays import FloatArray, IntArray, scipy
 from pacshift.bounds import ROUNDING, Interval, binomial_cut, clean_shares
 from pacshift.mix.programs import MixProgram, largest_in_box
 from pacshift.tally import Tally

@@ -18,6 +18,7 @@ from pacshift.methods.guarantee import MEANINGS, promises_target
 from pacshift.plots.axes import MAX_CLASSES_SHOWN, class_height, readable
 from pacshift.report.page import Picture, drawn, groups_picture, render, write_page
 from pacshift.rows.sets import mean_and_empty
+from pacshift.words.accepting import accepted_share
 from pacshift.words.findings import LABELS_CERTIFY, OTHER_WAYS, too_small
 from pacshift.words.numbers import all_but, capital, down, given, mean_size, one_of, percent, up
 from pacshift.words.statements import (
@@ -29,6 +30,7 @@ from pacshift.words.statements import (
 )
 
 IN_SHORT = ("guarantee", "sizes", "assumption", "origin")
+ACCEPTING_IN_SHORT = ("guarantee", "sets", "assumption", "origin")
 """Statements for readers who decide but do not calibrate."""
 
 MAX_INPUTS_SHOWN = 10
@@ -109,13 +111,17 @@ def render_report(certificate: Certificate, *, comparison: Sequence[ComparisonRo
     said = [replace(one, text=readable(one.text, longest=4000)) for one in everything]
     by_name, meant = {one.name: one for one in said}, MEANINGS[certificate.guarantee]
     # What is promised, about whom, on which assumption, and until when; where there is nothing to tell, that.
-    short = ("sets", "origin") if certificate.trivial else IN_SHORT
+    in_short = ACCEPTING_IN_SHORT if certificate.accepts else IN_SHORT
+    short = ("sets", "origin") if certificate.trivial else in_short
+    each = "The top label of a case is accepted, or a person is asked." if certificate.accepts else (
+        "Each case gets a set of possible labels."
+    )  # fmt: skip
     first, *rest = (by_name[name] for name in short if name in by_name)
     return render(
         "page.html",
         certificate=certificate,
         said=by_name,
-        in_short=" ".join(["Each case gets a set of possible labels.", capital(first.text), *map(str, rest)]),
+        in_short=" ".join([each, capital(first.text), *map(str, rest)]),
         notes=[one.text for one in said if one.name == "note"],
         tone="limited" if certificate.trivial else meant.tone,
         badge="Correct but uninformative" if certificate.trivial else capital(meant.title),
@@ -154,6 +160,13 @@ def key_figures(certificate: Certificate) -> list[KeyFigure]:
         KeyFigure("chance to be misled (δ)", given(delta), delta, "by the calibration data"),
     ]
     counts = certificate.set_sizes
+    if certificate.accepts:
+        share = accepted_share(certificate) or 0.0
+        return [
+            KeyFigure("allowed to be wrong", given(epsilon), epsilon, "of what is accepted"),
+            figures[1],
+            KeyFigure("accepted", percent(share), share, "of target cases"),
+        ]
     if counts is not None and counts.sum():
         (mean, empty), single = mean_and_empty(counts), float(counts[1] / counts.sum())
         figures += [
@@ -208,13 +221,14 @@ def _origin(certificate: Certificate) -> list[tuple[str, str]]:
     return found
 
 
-def threshold_shown(cut: float) -> str:
+def threshold_shown(cut: float, accepts: bool = False) -> str:
     """A threshold in the table of classes.
 
-    >>> threshold_shown(0.123456), threshold_shown(-math.inf), threshold_shown(math.inf)
-    ('0.1235', 'in every set', 'in no set')
+    >>> threshold_shown(0.123456), threshold_shown(-math.inf), threshold_shown(math.inf, True)
+    ('0.1235', 'in every set', 'never accepted')
     """
-    return f"{cut:.4g}" if math.isfinite(cut) else "in every set" if cut < 0 else "in no set"
+    always, never = ("always accepted", "never accepted") if accepts else ("in every set", "in no set")
+    return f"{cut:.4g}" if math.isfinite(cut) else always if cut < 0 else never
 
 
 def _pictures(certificate: Certificate) -> dict[str, Picture]:

@@ -24,6 +24,7 @@ from pacshift.rows.sets import labels_at, make_sets, sizes_at
 from pacshift.scores.check import ScoreMatrix
 from pacshift.scores.transforms import TRANSFORMS, Transform
 from pacshift.tally import Tally
+from pacshift.tally.tops import Tops
 
 
 def both(
@@ -34,16 +35,21 @@ def both(
     soft: bool,
     bins: bool,
     grid: bool | None = None,
+    predicted: bool = True,
     sha256: bool = False,
 ) -> Tally:
     """Counts of a source and, if there is one, of a target."""
-    made = source.tally(transform, soft=soft, grid=grid, sha256=sha256)
-    return made if target is None else made + target_beside(source, target, soft=soft, bins=bins, sha256=sha256)
+    made = source.tally(transform, soft=soft, grid=grid, predicted=predicted, sha256=sha256)
+    if target is None:
+        return made
+    return made + target_beside(source, target, soft=soft, bins=bins, predicted=predicted, sha256=sha256)
 
 
-def target_beside(source: Rows, target: Rows, *, soft: bool, bins: bool, sha256: bool = False) -> Tally:
+def target_beside(
+    source: Rows, target: Rows, *, soft: bool, bins: bool, predicted: bool = True, sha256: bool = False
+) -> Tally:
     """Counts of a target, with how many of its groups are in the source too."""
-    made = target.tally(soft=soft, bins=bins, sha256=sha256)
+    made = target.tally(soft=soft, bins=bins, predicted=predicted, sha256=sha256)
     if made.target_grouped is None or not isinstance(target, OnePerGroup):
         return made
     return replace(made, target_grouped=replace(made.target_grouped, shared=target.n_shared(source)))
@@ -56,11 +62,13 @@ class Cut:
     thresholds: FloatArray
     transform: Transform
     never_empty: bool = False
+    accept: bool = False
 
     def sets(self, batch: Batch) -> BoolArray:
         """The sets of a batch. Scores of another kind are not refused: they were when they were counted."""
         matrix = ScoreMatrix(batch.scores, tuple(range(batch.scores.shape[1])))
-        return make_sets(matrix, self.thresholds, self.transform, never_empty=self.never_empty)
+        rule: dict[str, bool] = {"never_empty": self.never_empty, "accept": self.accept}
+        return make_sets(matrix, self.thresholds, self.transform, **rule)
 
 
 def sizes(rows: Rows, cuts: Sequence[Cut]) -> list[IntArray]:
@@ -68,10 +76,11 @@ def sizes(rows: Rows, cuts: Sequence[Cut]) -> list[IntArray]:
 
     def of_batch(batch: Batch) -> IntArray:
         matrix, found = ScoreMatrix(batch.scores, rows.classes), list[IntArray]()
-        for _, alike in groupby(cuts, key=lambda one: (one.transform, one.never_empty)):
+        for _, alike in groupby(cuts, key=lambda one: (one.transform, one.never_empty, one.accept)):
             first, *others = alike
             thresholds = [one.thresholds for one in (first, *others)]
-            found += sizes_at(matrix, thresholds, first.transform, never_empty=first.never_empty)
+            rule: dict[str, bool] = {"never_empty": first.never_empty, "accept": first.accept}
+            found += sizes_at(matrix, thresholds, first.transform, **rule)
         return np.array(found)
 
     return list(reduce(add, rows.unlabelled().fold(of_batch, "measuring the sets")))
@@ -115,6 +124,13 @@ def sample(source: Rows, target: Rows, counts: Tally) -> RowSample:
     scores, labels = _together(source.fold(of_source, "reading rows to tune thresholds with"))
     seen = target.unlabelled().fold(of_target, "reading rows to tune thresholds with")
     return RowSample(scores, labels, np.concatenate(list(seen)))
+
+
+def tops(source: Rows, target: Rows) -> tuple[Tops, Tops]:
+    """Rows of both sides by predicted label and top score, those of the source by true label too."""
+    doing: Doing = "reading top scores"
+    own = list(source.fold(lambda batch: Tops.of_rows(batch.scores, batch.labels), doing))
+    return Tops.sum(own), Tops.sum(list(target.unlabelled().fold(lambda batch: Tops.of_rows(batch.scores), doing)))
 
 
 def to_plan(source: Rows, unlabelled: Matrix, doing: Doing = "reading rows to plan with") -> RowsToPlan:

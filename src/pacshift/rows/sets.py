@@ -14,6 +14,7 @@ from pacshift.parallel import even_slices, run_all
 from pacshift.scores.check import ScoreMatrix, not_finite_error
 from pacshift.scores.transforms import Transform
 from pacshift.tally.counter import BLOCK_VALUES
+from pacshift.tally.tops import accepted, top_labels
 
 MAX_TRANSPOSED_CLASSES = 64
 """Up to so many classes sizes are added up class after class. With 10 classes that takes a quarter of the time,
@@ -26,8 +27,12 @@ def make_sets(
     transform: Transform,
     *,
     never_empty: bool,
+    accept: bool = False,
 ) -> BoolArray:
-    """Whether each label's transformed score reaches its threshold, on all cores."""
+    """Whether each label's transformed score reaches its threshold, on all cores.
+
+    With ``accept`` the set is the top label where its score reaches its threshold, and else holds every label.
+    """
     cuts = exact_cuts(thresholds, scores.values.dtype if transform.function is None else np.dtype(np.float64))
     if cuts.ndim:  # matrices of equal shape compare twice as fast as a matrix and a row
         cuts = np.tile(cuts, (scores.block_rows, 1))
@@ -38,12 +43,28 @@ def make_sets(
             block = transform.of_block(scores, rows)
             if not block.max() < np.inf:  # the cheapest look that finds NaN; -inf compares as it should
                 raise not_finite_error(scores, "scores")
+            if accept:
+                result[rows] = accept_or_ask(block, thresholds)
+                continue
             np.greater_equal(block, cuts[: len(block)] if cuts.ndim else cuts, out=result[rows])
             if never_empty:
                 _add_top(result[rows], scores, rows)
 
     run_all([partial(job, part) for part in even_slices(len(scores), BLOCK_VALUES // len(scores.classes))])
     return result
+
+
+def accept_or_ask(block: NDArray[Any], thresholds: FloatArray) -> BoolArray:
+    """The top label alone where it is accepted, every label where a person is asked.
+
+    >>> accept_or_ask(np.array([[0.9, 0.1], [0.4, 0.6]]), np.array([0.8, 0.8])).tolist()
+    [[True, False], [True, True]]
+    """
+    label, top = top_labels(block)
+    sure = accepted(label, top, thresholds)
+    sets = np.repeat(~sure[:, None], block.shape[1], axis=1)
+    sets[np.arange(len(label)), label] = True
+    return sets
 
 
 def exact_cuts(thresholds: FloatArray, dtype: np.dtype[Any]) -> NDArray[Any]:
@@ -88,7 +109,12 @@ def label_lists(sets: BoolArray, scores: ScoreMatrix) -> list[list[Label]]:
 
 
 def sizes_at(
-    scores: ScoreMatrix, thresholds: Sequence[FloatArray], transform: Transform, *, never_empty: bool = False
+    scores: ScoreMatrix,
+    thresholds: Sequence[FloatArray],
+    transform: Transform,
+    *,
+    never_empty: bool = False,
+    accept: bool = False,
 ) -> list[IntArray]:
     """For each of several thresholds, how many sets hold 0, 1, ..., K labels. The sets themselves are not kept."""
     dtype = scores.values.dtype if transform.function is None else np.dtype(np.float64)
@@ -100,7 +126,8 @@ def sizes_at(
             block = transform.of_block(scores, rows)
             if not block.max() < np.inf:  # as in make_sets
                 raise not_finite_error(scores, "scores")
-            for own, sizes in zip(counts, _block_sizes(block, cuts), strict=True):
+            made = (accept_or_ask(block, one).sum(axis=1) for one in thresholds)
+            for own, sizes in zip(counts, made if accept else _block_sizes(block, cuts), strict=True):
                 own += np.bincount(sizes, minlength=len(own))
         return counts
 

@@ -50,14 +50,14 @@ LABELS_CERTIFY = "Label a random sample of the target: this certifies sets witho
 
 
 def often_missed_note(
-    misses: Interval, classes: Sequence[Label], *, epsilon: float, whose: str = ""
+    misses: Interval | None, classes: Sequence[Label], *, epsilon: float, whose: str = ""
 ) -> tuple[str, ...]:
     """A note that names the classes which are shown to be missed more than twice as often as all cases may be.
 
     ``whose`` is "label-shifted " where the bounds are about that part of the target.
     """
-    found = np.flatnonzero(misses.lower > OFTEN_MISSED * epsilon)
-    if not len(found):
+    found = np.flatnonzero(misses.lower > OFTEN_MISSED * epsilon) if misses is not None else ()
+    if misses is None or not len(found):
         return ()
     worst = found[np.argsort(-misses.lower[found], kind="stable")]
     listed = [f"{classes[label]!r} ({at_least(misses.lower[label])})" for label in worst[:6].tolist()]
@@ -99,7 +99,8 @@ def suspicious(tally: Tally) -> tuple[str, ...]:
     """Notes about data that look like a mistake but may be none."""
     found = [*logits_note(tally)]
     source, target = tally.source_cells, tally.target_cells
-    same = tally.n_target >= FEWEST_ROWS_ALIKE and (source.n_rows, source.bins) == (target.n_rows, target.bins)
+    are_many = source.n_rows >= FEWEST_ROWS_ALIKE and source.bins != "not counted"
+    same = are_many and (source.n_rows, source.bins) == (target.n_rows, target.bins)
     if same:  # in number; now by predicted label and confidence
         unlabelled, place = np.unique(source.codes // source.n_labels, return_inverse=True)
         counts = np.bincount(place, weights=source.counts, minlength=len(unlabelled))
@@ -109,8 +110,8 @@ def suspicious(tally: Tally) -> tuple[str, ...]:
             "source and target have the same number of rows in every group of predicted label and top score. If "
             "they are the same rows, nothing was learned about another population: pass the target's own scores."
         )
-    right = int(source.counts[source.predicted == source.labels].sum())
-    if source.n_rows >= FEWEST_ROWS_ALIKE and right * tally.n_classes < source.n_rows:
+    right = int(source.counts[source.predicted == source.labels].sum()) if are_many else source.n_rows
+    if right * tally.n_classes < source.n_rows:
         found.append(
             f"the label with the top score is right for {percent(right / source.n_rows)} of the source rows, less "
             "than by chance. Are score columns swapped, or are small scores the likely ones? The promise holds "
@@ -139,19 +140,24 @@ def check_in_words(found: "Check", certificate: Certificate) -> str:
     """The verdict, the counts behind it, why a promise may be broken, and what was promised."""
     if found.verdict == "no evidence":
         return f"{_not_the_target(found, certificate)} The error on these rows is {percent(found.error, 4)}."
-    allowed, n_rows, meaning = given(certificate.epsilon), found.evaluation.n, MEANINGS[certificate.guarantee]
+    allowed, n_rows, meaning = given(certificate.epsilon), found.n_judged, MEANINGS[certificate.guarantee]
+    if found.of_accepted and not n_rows:
+        return (
+            f"None of these {found.evaluation.n:,} rows is accepted: they say nothing about the error among those."
+        )
+    which, missed = ("accepted rows", "wrong") if found.of_accepted else ("rows", "missed")
     said = f"The error is above the {allowed} asked for"
     if found.upper <= certificate.epsilon:
         said = f"The error is at most the {allowed} asked for"
     elif found.lower <= certificate.epsilon:
-        said = f"An error of at most {allowed} is possible, but {n_rows:,} rows are too few to be sure"
+        said = f"An error of at most {allowed} is possible, but {n_rows:,} {which} are too few to be sure"
     interval = f"{given(found.level)} interval {between(found.lower, found.upper, 4)}"
     few, many = found.kept_up_to, found.broken_from
     kept = "none shows" if few == 0 else f"up to {few:,} show" if few is not None else "not even none shows"
     broken = f"{many:,} or more" if many is not None else "not even all of them"
     sentences = [
         f"{said} (error {percent(found.error, 4)}, {interval}).",
-        f"Of {n_rows:,} rows {found.missed:,} are missed: {kept} an error of at most {allowed}, {broken} one "
+        f"Of {n_rows:,} {which} {found.missed:,} are {missed}: {kept} an error of at most {allowed}, {broken} one "
         "above it.",
     ]
     if found.rows_to_decide is not None:
@@ -282,7 +288,12 @@ def verification_in_words(
     return "\n".join(lines)
 
 
-def ways_on(expected_sizes: Sequence[tuple[int, float]] = (), *, command: str | None = None) -> str:
+def ways_on(
+    expected_sizes: Sequence[tuple[int, float]] = (),
+    *,
+    command: str | None = None,
+    other_ways: Sequence[str] = OTHER_WAYS,
+) -> str:
     """What to do after a refusal.
 
     ``expected_sizes`` are numbers of labelled target rows, and about how many labels per set they would certify;
@@ -294,8 +305,8 @@ def ways_on(expected_sizes: Sequence[tuple[int, float]] = (), *, command: str | 
     sizes = [f"{mean_size(size)} with {count:,}" for count, size in expected_sizes]
     about = f" Labels per set to be expected: {', '.join(sizes)} labelled rows (an estimate)." if sizes else ""
     draw = command or "pacshift.label_sheet draws the rows, and calibrate(..., labelled=sheet) certifies"
-    bounds, share, train = OTHER_WAYS
-    return f"Ways on: (1) {LABELS_CERTIFY}{about} {draw}. (2) {bounds} {share} (3) {train}"
+    *others, train = other_ways
+    return f"Ways on: (1) {LABELS_CERTIFY}{about} {draw}. (2) {' '.join(others)} (3) {train}"
 
 
 def too_small(attempt: "Attempt") -> str:

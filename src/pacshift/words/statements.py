@@ -12,6 +12,7 @@ from pacshift.methods.guarantee import MEANINGS, assumption, condition, promises
 from pacshift.rows.sets import mean_and_empty
 from pacshift.scores.names import shorten
 from pacshift.tally.groups import Grouped
+from pacshift.words.accepting import accepting, accepting_in_short
 from pacshift.words.display import MAX_ROWS, html_paragraphs, html_table, one_line
 from pacshift.words.numbers import MAX_LISTED, all_but, at_least, at_most, between, given, mean_size, percent, up
 
@@ -22,7 +23,7 @@ MAX_NOTES = 20
 MAX_NOTES_IN_NOTEBOOK = 5
 """What fits below the table; ``explain`` shows more."""
 
-ABOVE = ("guarantee", "change", "test", "data", "sets", "sizes")
+ABOVE = ("guarantee", "change", "test", "data", "sets", "by label", "sizes")
 BELOW = ("note", "more notes")
 """Statements above and below a notebook's table of classes, which says the rest."""
 
@@ -279,6 +280,9 @@ def _data(certificate: Certificate) -> Iterator[Statement]:
 
 def _sets(certificate: Certificate) -> Iterator[Statement]:
     """Which labels are in a set, what an empty set means, how often sets with one label and classes are missed."""
+    if certificate.accepts:
+        yield from (Statement(*one) for one in accepting(certificate))
+        return
     kind = "" if certificate.score == "probability" else f" {certificate.score}"
     kind = f" softmax{kind}" if certificate.softmax else kind
     thresholds, sizes = np.unique(certificate.thresholds), certificate.set_sizes
@@ -347,7 +351,7 @@ def _besides(certificate: Certificate) -> Iterator[Statement]:
             "origin", f"{made.created} with pacshift {made.pacshift_version}{model}.{term}{note}", "Made"
         )
     sizes = certificate.set_sizes
-    if sizes is not None and sizes.sum():
+    if sizes is not None and sizes.sum() and not certificate.accepts:
         mean, empty = mean_and_empty(sizes)
         text = (
             f"{mean_size(mean)} labels per set on average, {percent(sizes[1] / sizes.sum())} with exactly one, "
@@ -376,7 +380,9 @@ def guessing(mix: Interval | None) -> str:
 def to_text(certificate: Certificate) -> str:
     """A certificate at a prompt, in five lines: method, promise, data, sets, notes."""
     sizes, cuts = certificate.set_sizes, certificate.thresholds
-    if certificate.trivial:
+    if certificate.accepts:
+        sets = accepting_in_short(certificate)
+    elif certificate.trivial:
         sets = "every set contains all labels"
     elif sizes is not None and sizes.sum():
         size, empty = mean_and_empty(sizes)
@@ -408,12 +414,16 @@ def to_html(certificate: Certificate) -> str:
         order = certificate.class_counts if missed is None else -missed.upper
         shown = np.argsort(order, kind="stable")[:MAX_ROWS]
     header = ["class", "share of the source", "share of the target", "threshold", "missed"]
+    if certificate.accepts:
+        header[-1], missed = "wrong if accepted", certificate.accepted_error
     rows = [
         [
             one_line(str(certificate.classes[label])),
             percent(certificate.class_counts[label] / max(certificate.n_source, 1)),
             "not bounded" if mix is None else between(mix.lower[label], mix.upper[label]),
-            "in every set" if np.isneginf(cut := certificate.thresholds[label]) else f"{cut:.6g}",
+            "in every set"
+            if certificate.thresholds[label] == -np.inf and not certificate.accepts
+            else f"{certificate.thresholds[label]:.6g}",
             "not bounded" if missed is None else between(missed.lower[label], missed.upper[label]),
         ]
         for label in shown.tolist()

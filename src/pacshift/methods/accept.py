@@ -1,0 +1,274 @@
+"""Accept the top label or ask: at most a share of what is accepted is wrong. ``pacshift.accept`` runs these
+methods.
+
+The mathematics is in ``pacshift.acceptance``, the proof on its page (docs/methods/accept.md).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from pacshift.acceptance.plan import N_RULES, first_rule, held_out_share, plan_bet, planned_mix, planned_path
+from pacshift.acceptance.wealth import WealthTest, label_loss, loss
+from pacshift.arrays import FloatArray
+from pacshift.bounds import Interval, binomial_cdf, clopper_pearson
+from pacshift.errors import InputError
+from pacshift.methods.base import AcceptedByLabel, Method, Solution, Task
+from pacshift.mix.region import PrevalenceRegion, prevalence_region, within_known
+from pacshift.paths.labelled import LabelledTarget
+from pacshift.tally import Tally
+from pacshift.tally.grid import single_cuts
+from pacshift.tally.tops import TALLY_CUTS, Tops
+from pacshift.words.numbers import given, up
+
+REGION_SHARE = 0.1
+"""Share of δ for the region of mixes; the test of the rules has the rest. With a third or three times of it
+nothing changes."""
+
+LIMITS = tuple(float(limit) for limit in (0.5 * 0.8 ** np.arange(20)).round(4))
+"""Errors of one predicted label that are tested in turn, from 50 % to 0.7 %. Steps of a fifth are as fine as the
+bounds are sharp with some thousand rows."""
+
+MAX_TESTED = 20
+"""With more classes the errors of predicted labels are bounded by counts alone: the tests would take seconds."""
+
+MAX_CLASSES = 200
+"""With more classes the region's linear programs take too long, as for PS-LP. Labelled rows have no limit."""
+
+
+@dataclass(frozen=True)
+class Accept(Method):
+    """The loosest of a sequence of rules that passes a test for every label mix of the region. No options.
+
+    A share of the rows of both sides plans nested rules and a bet for each. They are tested in turn on the other
+    rows, up to the first failure, so that no share of δ is paid for their number.
+
+    Examples
+    --------
+    >>> Accept().guarantee, Accept().assumes_label_shift
+    ('pac-accepted', True)
+    """
+
+    name = "ACCEPT"
+    idea = "accepts the top label where its score is high enough, and asks elsewhere"
+    guarantee = "pac-accepted"
+    tests_assumption = True
+    needs_target = True
+    uses_known_mix = True
+
+    def solve(self, tally: Tally, task: Task) -> Solution:
+        """Find one threshold per predicted label ("Theorem" of the page)."""
+        n_classes, level = tally.n_classes, (1 - REGION_SHARE) * task.delta
+        if n_classes > MAX_CLASSES:
+            raise InputError(
+                f"accept takes up to {MAX_CLASSES} classes under label shift, got {n_classes}. Label a random "
+                "sample of the target: with labelled= or target_labels= there is no limit."
+            )
+        region = prevalence_region(
+            tally.confusion,
+            tally.target,
+            delta=REGION_SHARE * task.delta,
+            classes=tally.classes,
+            known=task.known,
+        )
+        cuts, sides = (None, task.tops()) if task.tops is not None else (TALLY_CUTS, tops_of_tally(tally))
+        (held, source), (held_target, target) = (
+            side.split(role, held_out_share(side.n_rows), task.seed)
+            for role, side in zip(("source", "target"), sides, strict=True)
+        )
+        rows: FloatArray = np.bincount(source.labels, source.counts, n_classes).astype(float)
+        n_target = float(max(target.n_rows, 1))
+        mix = planned_mix(held, held_target, n_classes)
+        prior = np.bincount(held.labels, held.counts, n_classes) + 0.5
+        weights = held.counts.astype(float) * (mix / prior)[held.labels]
+        path = planned_path(held, weights, held_target, n_classes, cuts)
+        by_rule, phi = held.tables(path, n_classes), loss(n_classes, task.epsilon)
+        plans = [plan_bet(phi, table, mix, rows, n_target, level=level) for table in by_rule]
+        scores = np.array([one.score for one in plans])
+        test = WealthTest.over(region, rows, n_target)
+        counted, seen = source.tables(path, n_classes), target.tables(path, 1)[:, :, 0]
+        kept = None
+        task.steps.expect(len(path))
+        for rule in range(first_rule(scores), len(path)):  # Lemma 4: in turn, up to the first failure
+            task.steps()
+            if not test.passes(plans[rule].bet, counted[rule], seen[rule], delta=level):
+                break
+            kept = rule
+        box = within_known(region.prevalence, task.known, 0.0)
+        if kept is None:
+            reasons = nothing_passes(tally, task, region, float(scores.min()))
+            return Solution(np.full(n_classes, np.inf), prevalence=box, accuracy=region.accuracy, reasons=reasons)
+
+        def by_label(beside: float) -> AcceptedByLabel:
+            plan = by_rule[kept], mix
+            return table_by_label(test, counted[kept], seen[kept], plan, (beside - REGION_SHARE * task.delta) / 4)
+
+        thresholds = single_cuts(path[kept])
+        return Solution(thresholds, prevalence=box, accuracy=region.accuracy, by_label=by_label)
+
+
+def tops_of_tally(tally: Tally) -> tuple[Tops, Tops]:
+    """Source and target rows by predicted label and bin of the top score."""
+    return (
+        Tops.of_cells(tally.source_cells, tally.source_kind),
+        Tops.of_cells(tally.target_cells, tally.target_kind),
+    )
+
+
+def table_by_label(
+    test: WealthTest, source: FloatArray, target: FloatArray, plan: tuple[FloatArray, FloatArray], delta: float
+) -> AcceptedByLabel:
+    """Of the rows predicted i, how many are accepted, and how many of these are wrong ("Label by label").
+
+    For all rules of the path at once, because the rows themselves chose one: four families of bounds, each wrong
+    with probability at most ``delta``. Accepted and right are t_i ρ_i, with ρ_i = P(accepted, predicted i given
+    Y = i), so the error is 1 - t_i ρ_i / a_i, which bounds it from below. From above it is tested. ``plan`` has
+    the held-out rows by (cell, label), and the planned mix.
+    """
+    mix, n_classes = test.region.prevalence, len(test.rows)
+    each, right_cells, labels = delta / (n_classes * N_RULES), 2 * np.arange(n_classes) + 1, np.arange(n_classes)
+    share = clopper_pearson(target[1::2], target[0::2] + target[1::2], delta=each)
+    mass = clopper_pearson(target[1::2], target.sum(), delta=each)
+    right = clopper_pearson(source[right_cells, labels], test.rows, delta=each)
+    most = np.divide(mix.upper * right.upper, mass.lower, out=np.ones(n_classes), where=mass.lower > 0)
+    lower = np.clip(1 - most, 0.0, 1.0)
+    if n_classes > MAX_TESTED:
+        least = mix.lower * right.lower / np.maximum(mass.upper, 1e-300)
+        return AcceptedByLabel(share, Interval(lower, np.clip(1 - least, 0.0, 1.0)))
+    upper = [tested_error(test, source, target, plan, label, each) for label in labels.tolist()]
+    return AcceptedByLabel(share, Interval(np.minimum(lower, upper), np.array(upper)))
+
+
+def tested_error(
+    test: WealthTest,
+    source: FloatArray,
+    target: FloatArray,
+    plan: tuple[FloatArray, FloatArray],
+    label: int,
+    delta: float,
+) -> float:
+    """The last of falling limits of a label's error that passes its test; 1 if none does.
+
+    Going down and stopping at the first failure is Lemma 4 again: the first limit that is too small must pass.
+    """
+    found = 1.0
+    for limit in LIMITS:
+        phi = label_loss(len(test.rows), label, limit)
+        bet = plan_bet(phi, *plan, test.rows, test.n_target, level=delta).bet
+        if not test.passes(bet, source, target, delta=delta):
+            break
+        found = limit
+    return found
+
+
+def nothing_passes(tally: Tally, task: Task, region: PrevalenceRegion, score: float) -> tuple[str, ...]:
+    """Why nothing is accepted, and about how many more rows would change it, by the plan of the best rule."""
+    if score >= 0:
+        return (
+            f"no rule passes: by the rows that plan, more than {given(task.epsilon)} are wrong among what any "
+            "rule accepts.",
+        )
+    label = int(np.argmax(region.prevalence.upper / np.sqrt(tally.class_counts + 1)))
+    more = max(1.5, score**-2)
+    times = f"about {more:.2g} times as many rows" if more < 1000 else "very many more rows"
+    return (
+        f"no rule passes: {tally.n_source:,} source and {tally.n_target:,} target rows are too few to show that "
+        f"at most {given(task.epsilon)} are wrong among what is accepted. By the plan, {times} would do. "
+        f"Source examples of class {tally.classes[label]!r} help most: it has {tally.class_counts[label]:,}, and "
+        f"may be up to {up(region.prevalence.upper[label])} of the target.",
+    )
+
+
+@dataclass(frozen=True)
+class AcceptByLabels(Method):
+    """The loosest of a sequence of rules that passes an exact test on labelled target rows. No options.
+
+    Examples
+    --------
+    >>> AcceptByLabels().guarantee, AcceptByLabels().assumes_label_shift
+    ('pac-accepted', False)
+    """
+
+    name = "ACCEPT-T"
+    idea = "an exact test on labelled target rows of what is accepted; assumes nothing about the shift"
+    guarantee = "pac-accepted"
+    assumes_label_shift = False
+    needs_target = True
+    needs_labels = True
+
+    def solve(self, tally: Tally, task: Task) -> Solution:
+        """Find one threshold per predicted label (Lemma 5 of the page)."""
+        labelled = task.labelled
+        if labelled is None:
+            raise InputError(
+                "accepting by labels needs labelled target rows: pass target_labels= with None for rows without a "
+                "label, or labelled= with a filled-in label sheet."
+            )
+        rows = labelled.looks[labelled.look]
+        level, unknown = task.delta / len(labelled.looks), labelled.n_unknown  # all looks hold together
+        test = labelled.tops or Tops.of_cells(labelled.test.source_cells, labelled.test.source_kind)
+        path = planned_by_labels(labelled, tally, error=task.epsilon, rows=rows)
+        tables, kept = test.tables(path, tally.n_classes), None
+        for rule, table in enumerate(tables):
+            accepted = table[1::2]
+            n_accepted, wrong = accepted.sum() + unknown, accepted.sum() - np.trace(accepted) + unknown
+            if not n_accepted or binomial_cdf(wrong, n_accepted, task.epsilon) > level:
+                break
+            kept = rule
+        if kept is None:
+            reasons = (
+                f"no rule passes: on the {rows:,} labelled target rows of the test, not even the strictest rule "
+                f"shows that at most {given(task.epsilon)} are wrong among what it accepts. Label more rows.",
+            )
+            return Solution(np.full(tally.n_classes, np.inf), reasons=reasons)
+
+        def by_label(level: float) -> AcceptedByLabel:
+            each, table = level / (2 * tally.n_classes * N_RULES), tables[kept]
+            accepted, predicted = table[1::2].sum(axis=1), (table[0::2] + table[1::2]).sum(axis=1) + unknown
+            wrong = accepted - np.diag(table[1::2])
+            share = between_counts(accepted, accepted + unknown, predicted, each)
+            return AcceptedByLabel(share, between_counts(wrong, wrong + unknown, accepted + unknown, each))
+
+        return Solution(single_cuts(path[kept]), by_label=by_label)
+
+
+def between_counts(least: FloatArray, most: FloatArray, total: FloatArray, level: float) -> Interval:
+    """Bounds of rates whose counts lie between two: rows that nobody could label may be either."""
+    lower, upper = (clopper_pearson(counts, total, delta=level) for counts in (least, most))
+    return Interval(lower.lower, upper.upper)
+
+
+def planned_by_labels(labelled: LabelledTarget, tally: Tally, *, error: float, rows: int) -> FloatArray:
+    """The rules to test in turn. No row of the test has a part in it (Lemma 5 of the page).
+
+    Source rows at the label mix of the pilot, which together weigh half as much as it, and the pilot itself. With
+    counts alone the source as it is.
+    """
+    n_classes, planning, cuts = tally.n_classes, labelled.planning, None
+    if planning is None:
+        own = seen = Tops.of_cells(tally.source_cells, tally.source_kind)
+        weights, cuts = own.counts.astype(float), TALLY_CUTS
+    else:
+        source, seen = (
+            Tops.of_rows(planning.rows.source, planning.rows.source_labels),
+            Tops.of_rows(planning.rows.target),
+        )
+        pilot, n_pilot = Tops.of_rows(planning.pilot, planning.pilot_labels), len(planning.pilot)
+        mix = np.bincount(planning.pilot_labels, minlength=n_classes) + 0.5
+        prior = np.bincount(source.labels, source.counts, n_classes) + 0.5
+        ratio = mix / mix.sum() / prior if n_pilot else np.ones(n_classes) / prior.sum()
+        own = Tops(*(np.concatenate([getattr(side, name) for side in (source, pilot)]) for name in Tops.__slots__))
+        weights = np.concatenate([max(0.5 * n_pilot, 1) * source.counts * ratio[source.labels], pilot.counts])
+    path = planned_path(own, weights, seen, n_classes, cuts)
+    share = seen.tables(path, int(seen.labels.max()) + 1)[:, 1::2].sum(axis=(1, 2)) / seen.n_rows
+    accepted = Tops(own.predicted, own.top, own.labels, weights).tables(path, n_classes)[:, 1::2]
+    total = accepted.sum(axis=(1, 2))
+    wrong = total - np.trace(accepted, axis1=1, axis2=2)
+    scores = ((wrong + error) / (total + 1) - error) * np.sqrt(share * rows)
+    return path[int(np.argmin(scores)) :]
+
+
+BY_LABELS: dict[str, Callable[[], Method]] = {Accept.name: AcceptByLabels}
+ACCEPTING: dict[str, type[Method]] = {method.name: method for method in (Accept, AcceptByLabels)}
+"""The methods of ``pacshift.accept`` by name. They are not among ``METHODS``: they make no sets of their own."""
