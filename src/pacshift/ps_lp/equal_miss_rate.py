@@ -58,7 +58,7 @@ LATTICE_STEP = 0.02
 With 0.005 or 0.08: small -0.2 or +0.4 %, large 0 %.
 """
 
-ODD_LENGTHS = tuple(3**threes * 5**fives for threes in range(11) for fives in range(8))
+ODD_LENGTHS: tuple[int, ...] = tuple(3**threes * 5**fives for threes in range(11) for fives in range(8))
 """Odd parts of lengths for the Fourier transform."""
 
 CENTRE_SHIFTS = (0.0, 1.0, 2.0)
