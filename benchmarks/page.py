@@ -28,6 +28,7 @@ BLOCKS = {
     "benchmarks/results/scale.md": ("rows", "calibrate", "classes", "files", "workers", "cost"),
     "benchmarks/results/guarantee.md": ("guarantee", "hunt"),
     "docs/how-much-data.md": ("needs",),
+    "docs/methods/shares.md": ("shares",),
     "docs/methods/ps-w.md": ("boxes",),
     "benchmarks/results/sharpness.md": ("sharpness",),
     "benchmarks/results/power.md": ("power", "power-unseen"),

@@ -70,7 +70,7 @@ def test_votes_are_missed_as_often_in_either_type(method: str, trees: int, epsil
     for row in fresh[:50]:
         assert np.array_equal(made.predictor().sets(row.astype(np.float32)), made.predictor().sets(row))
     mixed = calibrate(source, labels, target.astype(np.float32), epsilon=epsilon, method=method)
-    assert np.array_equal(mixed.predicted_counts, made.predicted_counts)
+    assert str(mixed.predicted_counts) == str(made.predicted_counts)  # None where the method needs none
     assert METHODS[method].guarantee != "pac-target" or missed(mixed.sets(fresh), truth) <= epsilon
 
 

@@ -1,11 +1,25 @@
 """Prevalence on its own: intervals that hold the truth, narrower than a certificate's, with what users know."""
 
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from pacshift import AssumptionError, InputError, Population, Tally, calibrate, prevalence
+from pacshift import (
+    AssumptionError,
+    InputError,
+    Population,
+    Tally,
+    UnfinishedSheetError,
+    calibrate,
+    label_sheet,
+    prevalence,
+)
 from pacshift.arrays import BoolArray, FloatArray
+from pacshift.bounds import binomial_lower, clopper_pearson
+from pacshift.certification.prevalence import classes_carry_over
 from pacshift.mix.region import prevalence_region
 from worlds import make_world
 
@@ -109,3 +123,111 @@ def test_both_samples_and_a_proper_delta_are_needed() -> None:
         prevalence(source, delta=0.05)
     with pytest.raises(InputError, match="delta"):
         prevalence([[0.9, 0.1]], [0], [[0.9, 0.1]], delta=1.5)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Two classes: how often each is recognised on the source and on the target, and the target's share of 1."""
+
+    rates: tuple[float, float]
+    target_rates: tuple[float, float]
+    share: float = 0.5
+    n_source: int = 300
+    n_target: int = 1500
+    n_labels: int = 100
+
+    def draw(self, rng: np.random.Generator) -> tuple[Tally, Tally]:
+        """Source and target, and the labelled rows among the target."""
+
+        def scores(labels: BoolArray, rates: tuple[float, float]) -> FloatArray:
+            right = rng.random(len(labels)) < np.where(labels, rates[1], rates[0])
+            return np.where((labels == right)[:, None], [0.2, 0.8], [0.8, 0.2])
+
+        labels, hidden = rng.random(self.n_source) < 0.5, rng.random(self.n_target) < self.share
+        both: dict[str, Any] = {"classes": [0, 1]}
+        seen = scores(hidden, self.target_rates)
+        tally = Tally.from_scores(scores(labels, self.rates), labels.astype(int), **both)
+        few = Tally.from_scores(seen[: self.n_labels], hidden[: self.n_labels].astype(int), **both)
+        return tally + Tally.from_target(seen, **both), few
+
+
+SAME, WORSE = Judged((0.9, 0.7), (0.9, 0.7)), Judged((0.94, 0.78), (0.6, 0.9))
+
+
+def test_labels_alone_answer_whatever_the_shift_is_and_label_shift_stands_beside_them() -> None:
+    for world, refuted in ((SAME, False), (WORSE, True)):
+        tally, few = world.draw(np.random.default_rng(3))
+        found = prevalence(tally, delta=0.05, target_labels=few)
+        exact = clopper_pearson(few.class_counts, world.n_labels, delta=0.05)
+        np.testing.assert_allclose(found.mix.lower, exact.lower)
+        np.testing.assert_allclose(found.mix.upper, exact.upper)
+        assert (found.rests_on, found.n_labels) == ("labels", world.n_labels)
+        assert (found.accuracy, found.accuracy_at_most) == (0.0, 1.0)
+        assert found.recall.contains([0.0, 1.0]).all()
+        assert np.isposinf(found.weights.upper).all()
+        if found.by_label_shift is not None:  # a statement of its own, the one without labels
+            alone = prevalence(tally, delta=0.05)
+            assert found.by_label_shift.mix.lower.tolist() == alone.mix.lower.tolist()
+        assert refuted or found.by_label_shift is not None
+        assert bool(found.refusal) == (found.by_label_shift is None)
+
+
+@pytest.mark.montecarlo
+def test_labels_and_label_shift_together_are_right_and_narrower() -> None:
+    rng, delta, missed, widths, alone, repeats = (
+        np.random.default_rng(4),
+        0.2,
+        0,
+        list[float](),
+        list[float](),
+        150,
+    )
+    for _ in range(repeats):
+        tally, few = SAME.draw(rng)
+        found = prevalence(tally, delta=delta, target_labels=few, assume_label_shift=True)
+        missed += not found.mix.contains([0.5, 0.5]).all()
+        widths.append(float(found.mix.upper[0] - found.mix.lower[0]))
+        labels = clopper_pearson(few.class_counts, SAME.n_labels, delta=delta)
+        alone.append(float(labels.upper[0] - labels.lower[0]))
+    assert binomtest(missed, repeats, delta, alternative="greater").pvalue > 1e-3
+    assert np.mean(widths) < 0.95 * np.mean(alone)
+
+
+def test_where_classes_do_not_carry_over_labels_alone_answer() -> None:
+    rng = np.random.default_rng(5)
+    draws = [WORSE.draw(rng) for _ in range(10)]
+    found = [prevalence(tally, target_labels=few, assume_label_shift=True).rests_on for tally, few in draws]
+    assert found.count("labels") >= 8  # not always: tests see large differences only
+
+
+@pytest.mark.montecarlo
+def test_classes_that_carry_over_are_called_different_in_at_most_delta_of_draws() -> None:
+    rng, level, repeats = np.random.default_rng(6), 0.2, 600
+    found = [classes_carry_over(few, tally, delta=level) for tally, few in map(SAME.draw, [rng] * repeats)]
+    assert binomtest(found.count(False), repeats, level, alternative="greater").pvalue > 1e-3
+    power = [classes_carry_over(few, tally, delta=level) for tally, few in map(WORSE.draw, [rng] * 50)]
+    assert power.count(False) > 45
+
+
+def test_a_refusal_names_the_sheet_whose_labels_answer() -> None:
+    tally, _ = SAME.draw(np.random.default_rng(7))
+    with pytest.raises(AssumptionError, match=r"label_sheet draws .* prevalence\(\.\.\., labelled=sheet\)"):
+        prevalence(tally + Tally.from_target([[0.9, 0.1]] * 20000), delta=0.05, known_mix={0: (0.0, 0.1)})
+
+
+def test_a_sheet_counts_rows_that_nobody_can_label_for_every_class() -> None:
+    rng = np.random.default_rng(8)
+    scores = rng.dirichlet([1, 1], 600)
+    labels = scores.argmax(axis=1)
+    target = rng.dirichlet([1, 1], 800)
+    sheet = label_sheet(target, budget=200, looks=(100,), rng=1)
+    texts = ["?" if place % 10 == 0 else str(target[row].argmax()) for place, row in enumerate(sheet.rows[:150])]
+    found = prevalence(scores, labels, target, labelled=sheet.with_labels(texts))
+    counts = np.array([sum(text == name for text in texts[:100]) for name in ("0", "1")])
+    lower = binomial_lower(counts, 100, delta=0.05 / 4)  # half of δ for each of two looks
+    np.testing.assert_allclose(found.mix.lower, lower)
+    np.testing.assert_allclose(found.mix.upper, 1 - lower[::-1])
+    with pytest.raises(UnfinishedSheetError, match="first look"):
+        prevalence(scores, labels, target, labelled=sheet.with_labels(texts[:90]))
+    with pytest.raises(InputError, match="no target labels"):
+        prevalence(scores, labels, target, assume_label_shift=True)

@@ -178,7 +178,7 @@ def test_as_many_rows_are_held_out_as_coins_would_hold_out() -> None:
     """Binomial counts, for scores that occur once and for repeated ones."""
     once, often = np.ones(1000, np.int64), np.full(1000, 7, np.int64)
     for counts in (once, often):
-        tally = replace(Tally.from_target([[0.5, 0.5]]), counts=counts)
+        tally = Tally.from_target([[0.5, 0.5]]).with_counts(counts)
         seen = np.zeros(counts[0] + 1)
         for seed in range(20):
             seen += np.bincount(hold_out(tally, seed).counts, minlength=len(seen))
@@ -194,7 +194,7 @@ def test_the_path_does_not_depend_on_the_rows_that_certify(grid: bool) -> None:
     """Other certifying rows, other predictions, the same held-out scores: the same path."""
     tally = tied_tally(np.random.default_rng(0), 4000, grid=grid)
     held = hold_out(tally).counts
-    other = replace(tally, counts=np.where(tally.counts > held, held + 1, tally.counts))
+    other = tally.with_counts(np.where(tally.counts > held, held + 1, tally.counts))
     path, again = tuned_path(tally, held, epsilon=0.1), tuned_path(other, held, epsilon=0.1)
     for step in (0, 700, PATH_STEPS - 1):
         assert np.array_equal(path.thresholds(step), again.thresholds(step))
@@ -231,9 +231,9 @@ def test_the_search_counts_only_rows_that_were_not_held_out() -> None:
     found = certified_on_path(tally, held, path, margin, passes)
     assert (np.array(asked) <= rest).all()
     first = path.thresholds((PATH_STEPS - 1) // 2)
-    assert np.array_equal(asked[0], replace(tally, counts=tally.counts - held).misses(first))
+    assert np.array_equal(asked[0], tally.with_counts(tally.counts - held).misses(first))
     assert asked[0].sum() < tally.misses(first).sum()
-    assert 140 <= replace(tally, counts=tally.counts - held).misses(found).sum() <= 150  # scores repeat
+    assert 140 <= tally.with_counts(tally.counts - held).misses(found).sum() <= 150  # scores repeat
     assert (certified_on_path(tally, held, path, margin, lambda _: False) == -np.inf).all()
 
 
@@ -336,7 +336,7 @@ def passes_at_critical_step(name: str, delta: float, repeats: int) -> int:
             test = betting_test(
                 tally, region, plan_for(tally, epsilon=epsilon, delta=delta), included=included, held=held
             )
-            passed += test.passes(replace(tally, counts=tally.counts - held).misses(critical))
+            passed += test.passes(tally.with_counts(tally.counts - held).misses(critical))
     return passed
 
 

@@ -123,7 +123,7 @@ def scaled(tally: Tally, factor: int, *, soft: bool) -> Tally:
         name: replace(getattr(tally, name), counts=getattr(tally, name).counts * factor)
         for name in ("source_cells", "target_cells")
     }
-    return replace(tally, **cells, counts=tally.counts * factor, soft=tally.soft if soft else None)
+    return replace(tally.with_counts(tally.counts * factor), **cells, soft=tally.soft if soft else None)
 
 
 def test_sums_beyond_64_bits_are_refused() -> None:

@@ -227,8 +227,8 @@ def test_a_randomised_score_depends_on_its_row_alone(engine: Engine, score: str)
 def test_every_matrix_is_walked_once(monkeypatch: pytest.MonkeyPatch) -> None:
     walked: list[int] = []
 
-    def watched(scores: Any) -> Iterator[Any]:
-        for rows, block in read_blocks(scores):
+    def watched(scores: Any, **how: Any) -> Iterator[Any]:
+        for rows, block in read_blocks(scores, **how):
             walked.append(len(block))
             yield rows, block
 
@@ -238,6 +238,8 @@ def test_every_matrix_is_walked_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert sum(walked) == 700
     Tally.from_scores(scores, labels)
     assert sum(walked) == 1400
+    calibrate(scores / scores.sum(axis=1, keepdims=True), labels, method="PS")
+    assert sum(walked) == 2100
 
 
 @pytest.mark.parametrize("n_classes", [2, 12, 13, 300])

@@ -25,7 +25,7 @@ from pacshift.tally.cells import (
     typical_tops,
 )
 from pacshift.tally.grid import to_grid
-from pacshift.tally.stores import ExactScores, GridScores, KeyCounts
+from pacshift.tally.stores import SAMPLED, ExactScores, GridScores, KeyCounts, RawScores, select
 from strategies import labelled, seeds
 
 
@@ -174,7 +174,8 @@ def test_threads_may_add_at_once(store: str, monkeypatch: pytest.MonkeyPatch) ->
         assert keys.result()[1].tolist() == np.bincount(labels.ravel()).tolist()
         return
     rounded = to_grid(scores) if store == "grid" else scores
-    values, counts, starts = (grid if store == "grid" else exact).distinct()
+    found = (grid if store == "grid" else exact).distinct()
+    values, counts, starts = found.values, found.counts, found.starts
     for label in range(5):
         own = slice(starts[label], starts[label + 1])
         expected = np.unique(rounded[labels == label], return_counts=True)
@@ -188,12 +189,26 @@ def test_exact_scores_are_sorted_class_by_class(seed: int, n_classes: int, preci
     labels, scores = rng.integers(0, n_classes, 500), rng.choice([-0.0, 0.0, 0.5, -1.0, 1e-300], 500)
     is_single = np.arange(500) % 2 == 0 if precision == "both" else np.full(500, precision == "single")
     scores = np.where(is_single, scores.astype(np.float32), scores)
-    store = ExactScores(n_classes)
+    store, raw, again = ExactScores(n_classes), RawScores(n_classes), RawScores(n_classes)
     for rows in np.array_split(rng.permutation(500), 7):
         for some, dtype in ((rows[is_single[rows]], np.float32), (rows[~is_single[rows]], np.float64)):
             if len(some):
                 store.add(labels[some], scores[some].astype(dtype))
-    values, counts, starts = store.distinct()
+                raw.add(labels[some], scores[some].astype(dtype))
+    again.add(labels, scores + 0.0)
+    distinct = store.distinct()
+    values, counts, starts = distinct.values, distinct.counts, distinct.starts
+    cuts = rng.choice(scores, n_classes)
+    assert raw.misses(cuts).tolist() == [int((scores[labels == j] < cuts[j]).sum()) for j in range(n_classes)]
+    assert raw.misses(np.full(n_classes, 0.5)).sum() == (scores < 0.5).sum()
+    assert [raw.at_rank(rank) for rank in (0, 250, 499, 600)] == np.sort(scores)[[0, 250, 499, 499]].tolist()
+    label = int(labels[0])
+    assert raw.at_rank(1, label) == np.sort(scores[labels == label])[:2][-1]
+    assert np.array_equal(raw.digest(), again.digest())  # in another order and in other types
+    again.add(labels[:1], scores[:1])
+    assert not np.array_equal(raw.digest(), again.digest())
+    for name in ("values", "counts", "starts"):  # sorted when somebody asks
+        assert np.array_equal(getattr(raw.distinct(), name), getattr(distinct, name))
     assert counts.sum() == 500
     assert not np.signbit(values[values == 0]).any()  # two zeros of different signs would not be one value
     for label in np.unique(labels).tolist():
@@ -201,3 +216,16 @@ def test_exact_scores_are_sorted_class_by_class(seed: int, n_classes: int, preci
         found = dict(zip(values[own].tolist(), counts[own].tolist(), strict=True))
         assert found == Counter((scores[labels == label] + 0.0).tolist())
         assert (np.diff(values[own]) > 0).all()
+
+
+@pytest.mark.parametrize("how", ["spread", "few values", "sorted", "misleading"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_score_of_a_rank_is_that_of_sorted_scores(how: str, dtype: Any) -> None:
+    rng = np.random.default_rng(0)
+    scores = (rng.integers(0, 3, 70_000) / 3 if how == "few values" else rng.random(70_000)).astype(dtype)
+    if how == "sorted":
+        scores.sort()
+    if how == "misleading":  # all that is sampled is small
+        scores[:: len(scores) // SAMPLED] = -1.0
+    for rank in (0, 7, 35_000, *rng.integers(0, 70_000, 5).tolist(), 69_999):
+        assert select(scores, rank) == np.sort(scores)[rank]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from pacshift.assumption import Assumption
+from pacshift.assumption import Assumption, Noticeable
 from pacshift.bounds import BoundCurve, Interval, Sensitivity
 from pacshift.certificate.provenance import Provenance
 from pacshift.files import codec
@@ -120,11 +120,18 @@ def _bounds(name: str, kind: Kind, attribute: str) -> Field:
     return Field(name, OrNull(ListOf(kind, least=2, most=2), absent=True), "rounding", attribute, column)
 
 
+def _all_or_none(counts: list[Any]) -> Any:
+    """Counts of all classes, or None where nobody counted."""
+    if None in counts and any(one is not None for one in counts):
+        raise ValueError("it lacks 'target_predicted' in classes[]")
+    return None if None in counts else COUNTS.made(counts)
+
+
 CLASS_FIELDS = (
     Field("name", NAME, "equal", "classes", check_classes),
     Field("threshold", CUT, "downward", "thresholds", SHARES.made),
     Field("source_examples", COUNT, "equal", "class_counts", COUNTS.made),
-    Field("target_predicted", COUNT, "equal", "predicted_counts", COUNTS.made),
+    Field("target_predicted", OrNull(COUNT, absent=True), "equal", "predicted_counts", _all_or_none),
     _bounds("weight", WEIGHT, "weights"),
     _bounds("prevalence", COMPUTED, "prevalence"),
     _bounds("missed", COMPUTED, "class_miss"),
@@ -134,7 +141,15 @@ CLASS_FIELDS = (
 )
 CLASS = Entries({field.name: field.kind for field in CLASS_FIELDS})
 ENDS = _Ends(SHARES, lambda ends: Interval(*ends), least=2, most=2)
-ASSUMPTION = record(Assumption, level=RATE, mix=SHARES, observed=SHARES, explained=SHARES, allowed=ENDS)
+ASSUMPTION = record(
+    Assumption,
+    level=RATE,
+    mix=SHARES,
+    observed=SHARES,
+    explained=SHARES,
+    allowed=ENDS,
+    noticeable=ListOf(record(Noticeable, size=SHARE)),
+)
 CURVE = record(BoundCurve, source_errors=SHARES, bounds=SHARES, chosen=SHARE)
 SENSITIVITY = record(Sensitivity, contamination=SHARES, bounds=SHARES)
 FIELDS = (
@@ -178,7 +193,7 @@ _INSIDE: dict[Compared, tuple[str, ...]] = {
     "equal": ("assumption.refuted",),
     "words": (
         *(f"method_facts.{name}" for name in ("idea", "extra_assumption", "version")),
-        *(f"assumption.{name}" for name in ("groups", "finding", "noticeable")),
+        *(f"assumption.{name}" for name in ("groups", "finding")),
     ),
 }
 COMPARED: dict[str, Compared] = {
@@ -217,7 +232,7 @@ def to_document(certificate: "Certificate") -> dict[str, Any]:
     values = {field.name: getattr(certificate, field.python) for field in FIELDS if field.name not in _MADE_HERE}
     if certificate.assumption is not None:
         values["assumption"] = certificate.assumption.with_largest_differences()
-    values["in_words"] = certificate.explain().splitlines()
+    values["in_words"] = certificate.explain().splitlines()[:-1]  # but for where to read more
     columns = (_per_class(getattr(certificate, field.python), len(certificate.classes)) for field in CLASS_FIELDS)
     values["classes"] = [dict(zip(CLASS.kinds, row, strict=True)) for row in zip(*columns, strict=True)]
     return codec.seal({"format": FORMAT, "version": VERSION} | DOCUMENT.write(values))
@@ -253,7 +268,8 @@ def _require_consistent(found: dict[str, Any]) -> None:
         check_rate(found[name], name)
     if sum(found["class_counts"].tolist()) != found["n_source"]:  # Python's integers cannot overflow
         raise ValueError("the source examples of the classes do not add up to n_source")
-    if sum(found["predicted_counts"].tolist()) != found["n_target"]:
+    predicted = found["predicted_counts"]
+    if predicted is not None and sum(predicted.tolist()) != found["n_target"]:
         raise ValueError("the target predictions of the classes do not add up to n_target")
     if found["n_target_labels"] > found["n_target"]:
         raise ValueError("more target rows have labels than there are")

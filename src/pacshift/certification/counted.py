@@ -21,6 +21,7 @@ from pacshift.certification.trust import one_label_error, points_below
 from pacshift.errors import InputError
 from pacshift.methods import Method
 from pacshift.methods.accept import tops_of_tally
+from pacshift.methods.guarantee import promises_target
 from pacshift.paths.labelled import CountLabels, LabelledTarget, RowsToPlan
 from pacshift.paths.sample import RowSample
 from pacshift.rows import fold
@@ -91,8 +92,11 @@ def count(
     *,
     labelled: LabelSheet | Tally | None = None,
     counting: Counting | None = None,
+    predicted: bool | None = None,
 ) -> Data:
     """The counts, the labelled rows, and what is looked at again; as the ``counting`` of a certificate says.
+
+    ``predicted``: whether predicted labels are counted; by default if they are needed.
 
     A tally counts source and target; ``labelled`` are then the counts of labelled target rows, else a sheet.
     """
@@ -107,7 +111,11 @@ def count(
         return Data(source, LabelledTarget.of_tally(labelled))
     assert transform is not None  # only counts do without
     grid, bins = (None, method.needs_bins) if counting is None else (counting.grid, counting.bins)
-    tally = fold.both(source, target, transform, soft=method.needs_soft, bins=bins, grid=grid, sha256=True)
+    if predicted is None:
+        tested = target is not None and promises_target(method) and method.assumes_label_shift
+        predicted = method.needs_predicted or method.needs_target or tested
+    how: Any = {"soft": method.needs_soft, "bins": bins, "predicted": predicted, "sha256": True}
+    tally = fold.both(source, target, transform, grid=grid, **how)
     data = looked_at(source, target, tally, transform, counting)
     request = request.for_classes(tally.classes)
     if isinstance(labelled, LabelSheet):

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from pacshift.arrays import IntArray, Label
-from pacshift.bounds import ROUNDING, Interval, clean_shares, clopper_pearson
+from pacshift.bounds import ROUNDING, Interval, binomial_lower, binomial_upper, clean_shares
 from pacshift.certification.label_sheet import UNKNOWN, LabelSheet, RowDraw
 from pacshift.certification.request import Request
 from pacshift.errors import AssumptionError, InputError, UnfinishedSheetError
@@ -29,7 +29,7 @@ from pacshift.paths.looks import test_rows
 from pacshift.rows import fold
 from pacshift.rows.base import Matrix, Rows
 from pacshift.scores.check import ScoreMatrix
-from pacshift.scores.transforms import Transform
+from pacshift.scores.transforms import TRANSFORMS, Transform
 from pacshift.tally import Tally
 from pacshift.tally.tops import Tops
 from pacshift.words.numbers import between, given, mean_size
@@ -60,6 +60,27 @@ def _count(scores: Matrix, labels: IntArray, transform: Transform, tally: Tally)
     names, soft = [tally.classes[column] for column in labels.tolist()], tally.soft is not None
     found = Tally.from_scores(ScoreMatrix(scores, tally.classes), names, score=transform, soft=soft)
     return replace(found, softmax=tally.softmax)
+
+
+def labels_of(target: Rows | None, given: LabelSheet | Tally | None, tally: Tally) -> LabelledTarget | None:
+    """The labelled rows as counts alone, for shares: of a tally, of a sheet, or of the target's own labels."""
+    if isinstance(given, Tally):
+        return LabelledTarget.of_tally(given)
+    if target is None:
+        return None
+    if isinstance(given, LabelSheet):
+        scores, _ = sheet_scores(target, given)
+        look = given.last_complete_look
+        if look is None:
+            raise UnfinishedSheetError(_missing_rows(given))
+        labels = given.label_index(tally.classes)[: given.looks[look]]
+        known = labels >= 0
+        counted = _count(scores[: len(labels)][known], labels[known], TRANSFORMS["probability"], tally)
+        return LabelledTarget(counted, counted, n_unknown=int((~known).sum()), looks=given.looks, look=look)
+    if target.labels != "some":
+        return None
+    scores, labels, _ = fold.labelled(target)
+    return LabelledTarget.of_tally(_count(scores, labels, TRANSFORMS["probability"], tally))
 
 
 def sheet_scores(target: Rows, sheet: LabelSheet) -> tuple[Matrix, Matrix]:
@@ -133,10 +154,7 @@ def _unfinished(
     sheet: LabelSheet, planning: Planning | None, source: Tally, request: Request
 ) -> UnfinishedSheetError:
     """What is missing, and what sets can be expected by the labels of the pilot."""
-    first, filled = sheet.looks[0], sheet.n_filled
-    said = f"{sheet.name}: {filled:,} rows are filled in, and the first look is after {first:,}. Label "
-    said += f"{first - filled:,} more {'row' if first - filled == 1 else 'rows'} from the top. Nothing is "
-    said += "certified yet."
+    said = f"{_missing_rows(sheet)} Nothing is certified yet."
     if planning is None or not (sheet.pilot_complete and len(planning.pilot)):
         return UnfinishedSheetError(said)
     expected = forecast(planning)
@@ -149,6 +167,13 @@ def _unfinished(
         f"{said} By the {len(planning.pilot):,} labels of the pilot, sets of about this many labels can be "
         f"expected: {', '.join(sizes)}."
     )
+
+
+def _missing_rows(sheet: LabelSheet) -> str:
+    first, filled = sheet.looks[0], sheet.n_filled
+    more = f"{first - filled:,} more {'row' if first - filled == 1 else 'rows'}"
+    filled_in = f"{filled:,} rows are filled in, and the first look is after {first:,}"
+    return f"{sheet.name}: {filled_in}. Label {more} from the top."
 
 
 def check_labelled(labelled: Tally, tally: Tally) -> None:
@@ -170,15 +195,18 @@ def mix_bounds(labelled: Tally, n_unknown: int = 0, *, delta: float) -> Interval
     """Bounds of the target's label mix, right for all classes at once with probability at least 1 - δ (Lemma 1).
 
     The mix of the rows that have a class: those of a new kind are not labelled (Lemma 2). Each of ``n_unknown``
-    rows that nobody could label may be of any class.
+    rows that nobody could label may be of any class. Of two classes one's upper end is what the other's lower end
+    leaves, the same event.
 
     >>> labelled = Tally.from_scores([[0.9, 0.1], [0.2, 0.8]] * 50, [0, 0] * 50)
     >>> mix_bounds(labelled, delta=0.05).lower.round(3)
-    array([0.957, 0.   ])
+    array([0.964, 0.   ])
     """
-    counts, total, level = labelled.class_counts, labelled.n_source + n_unknown, delta / labelled.n_classes
-    least, most = (clopper_pearson(count, total, delta=level) for count in (counts, counts + n_unknown))
-    return Interval(least.lower, most.upper)
+    counts, total, n_classes = labelled.class_counts, labelled.n_source + n_unknown, labelled.n_classes
+    each = delta / (2 if n_classes == 2 else 2 * n_classes)
+    lower = binomial_lower(counts, total, delta=each)
+    upper = 1 - lower[::-1] if n_classes == 2 else binomial_upper(counts + n_unknown, total, delta=each)
+    return Interval(lower, upper)
 
 
 def mix_within(request: Request, labelled: LabelledTarget, *, delta: float) -> Interval:

@@ -1,19 +1,45 @@
-"""``prevalence``: how frequent is each class on the target, at the whole δ and without any sets."""
+"""``prevalence``: how frequent is each class on the target, at the whole δ and without any sets.
 
+By predictions under label shift, by labelled target rows alone, or by both: sections "Shares by labels" and
+"Labels and label shift" of docs/methods/few-labels.md.
+"""
+
+import os
 from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import scipy  # its parts load when first used
 
 from pacshift.arrays import Label, LabelsLike, ScoresLike
+from pacshift.assumption import ASSUMPTION_SHARE
+from pacshift.bounds import Interval
 from pacshift.certification.certify import check_label_shift, refusal_of
 from pacshift.certification.counted import opened
-from pacshift.certification.request import check_request
+from pacshift.certification.label_sheet import LabelSheet
+from pacshift.certification.labelled import check_labelled, labels_of, mix_within, require_unseen
+from pacshift.certification.request import Request, check_request
 from pacshift.defaults import DELTA
 from pacshift.errors import AssumptionError, InputError
-from pacshift.mix.prevalence import KnownMix, Prevalence, mix_intervals
+from pacshift.mix.prevalence import REGION_SHARE, KnownMix, Prevalence, mix_intervals
+from pacshift.mix.region import weight_bounds
 from pacshift.parallel import one_blas_thread
+from pacshift.paths.labelled import LabelledTarget
 from pacshift.rows.base import Rows
 from pacshift.rows.fold import both
+from pacshift.scores.check import check_flag
 from pacshift.tally import Tally
-from pacshift.words.findings import ways_on
+from pacshift.tally.groups import LabelsPer, check_labels_per
+
+BY_LABELS, BY_LABEL_SHIFT, BY_TEST = 0.5, 0.4, 0.1
+"""Shares of δ where labels and label shift answer together: the labels' bounds, those of predictions, the tests.
+Of the first two any split from .75 to .25 gives intervals that are at most 14 % wider than the best of them."""
+
+LABEL_SOME = (
+    "Label a random sample of the target: labels bound these shares whatever the shift is. pacshift.label_sheet "
+    "draws the rows, and prevalence(..., labelled=sheet) takes their labels."
+)
+"""What to do after a refusal, in Python."""
 
 
 @one_blas_thread()
@@ -26,14 +52,19 @@ def prevalence(
     classes: Sequence[Label] | None = None,
     softmax: bool = False,
     known_mix: KnownMix | None = None,
+    target_labels: LabelsLike | Tally | None = None,
+    labels_per: LabelsPer | None = None,
+    labelled: LabelSheet | str | os.PathLike[str] | None = None,
+    assume_label_shift: bool = False,
     groups: LabelsLike | None = None,
     target_groups: LabelsLike | None = None,
 ) -> Prevalence:
-    """Bound the share of every class on the target, from predictions alone.
+    """Bound the share of every class on the target, from predictions or from a few labels.
 
-    Assumes label shift: among rows of one class, scores have the same law on source and target. The intervals are
-    valid at every sample size and for every classifier; a weak one gives wide intervals. Proof: section
-    "By-products" of the docs page "PS-LP: the proof".
+    Without target labels this assumes label shift: among rows of one class, scores have the same law on source and
+    target. The intervals are valid at every sample size and for every classifier; a weak one gives wide intervals.
+    With target labels nothing is assumed: the labels alone answer, at the whole ``delta``, and what label shift
+    says stands beside it. Proofs: the docs pages "Shares of the classes" and "A few target labels".
 
     Parameters
     ----------
@@ -51,6 +82,17 @@ def prevalence(
         Whether the scores are logits, of which the softmax is taken first.
     known_mix : mapping, optional
         Bounds that you are sure of: class name to (least, largest) share on the target, each between 0 and 1.
+    target_labels : array or list of length n, or Tally, optional
+        Labels of a random sample of the target's rows, None or NaN for the others; beside a tally their counts,
+        as in ``calibrate``. ``delta`` pays for one look at one sample, of a size fixed beforehand.
+    labels_per : {"row", "group"}, optional
+        How rows were chosen to be labelled, as in ``calibrate``.
+    labelled : LabelSheet or path, optional
+        A label sheet of this target, instead of ``target_labels``. Each of its looks has its part of ``delta``.
+    assume_label_shift : bool, default False
+        With target labels: whether you state, *before you see either interval*, that label shift holds. Labels and
+        predictions then answer together, and more narrowly. If it does not hold, tests may not notice, and the
+        answer is wrong more often than ``delta``.
     groups, target_groups : array_like, optional
         The group of each source and target row, such as the patient, if several rows belong to one: one random
         row of each group is counted, as in ``calibrate``. The shares are then those among random rows of random
@@ -66,7 +108,10 @@ def prevalence(
     InputError
         If the data or a parameter break a rule.
     AssumptionError
-        If no label mix fits the counts: label shift, or what was said to be known, is refuted.
+        If no label mix fits the counts: label shift, or what was said to be known, is refuted. With target labels
+        only where these contradict what was said to be known.
+    UnfinishedSheetError
+        If the sheet is not filled in as far as its first look.
 
     Examples
     --------
@@ -78,37 +123,153 @@ def prevalence(
     >>> tally = Tally.from_scores(source, labels) + Tally.from_target([[0.2, 0.8]] * 700)
     >>> prevalence(tally, delta=0.05).mix.lower.round(2)
     array([0.  , 0.99])
+
+    A hundred labels of the target assume nothing:
+
+    >>> some = [0, 1, 0, 1, 1] * 20 + [None] * 900
+    >>> found = prevalence(source, labels, target, delta=0.05, target_labels=some)
+    >>> found.rests_on, found.mix.lower.round(2), found.mix.upper.round(2)
+    ('labels', array([0.3, 0.5]), array([0.5, 0.7]))
     """
     asked = check_request(delta=delta, known_mix=known_mix)  # before anything is counted
-    source, target, _ = opened(
+    assumed = check_flag(assume_label_shift, "assume_label_shift")
+    if target_labels is not None and labelled is not None:
+        raise InputError("target_labels and labelled are two ways to say the same. Give one of them.")
+    check_labels_per(labels_per, has_labels=target_labels is not None, has_groups=target_groups is not None)
+    source, target, given = opened(
         source_scores,
         source_labels,
         target_scores,
+        target_labels=target_labels,
+        labelled=labelled,
         classes=classes,
         softmax=softmax,
         groups=groups,
         target_groups=target_groups,
+        labels_per=labels_per,
     )
     tally = source if isinstance(source, Tally) else both(source, target, soft=False, bins=False)
     request = asked.for_classes(tally.classes)
     for what, rows in (("labelled source", tally.n_source), ("target", tally.n_target)):
         if not rows:
             raise InputError(f"no {what} rows: prevalence needs a labelled source and an unlabelled target.")
+    sample = labels_of(target, given, tally)
+    if sample is None:
+        if assumed:
+            raise InputError(
+                "assume_label_shift says how target labels and label shift answer together, but there are no "
+                "target labels. Leave it out: without them label shift is assumed anyway."
+            )
+        return by_label_shift(tally, request)
+    check_labelled(sample.counted, tally)
+    if assumed:
+        found = by_both(tally, request, sample, is_random=not isinstance(given, LabelSheet))
+        if found is not None:
+            return found
+    return by_labels(tally, request, sample)
+
+
+def by_label_shift(tally: Tally, request: Request) -> Prevalence:
+    """The shares by predictions, under label shift; an AssumptionError where it is refuted."""
     assumption = check_label_shift(tally, request)
     refused = refusal_of(assumption, request)
     if refused is not None:
-        raise AssumptionError(str(refused), ways_on(), assumption=assumption)
-    region, mix, weights = mix_intervals(tally, delta=request.delta, known=request.known)
+        raise AssumptionError(refused.refusal, LABEL_SOME, assumption=assumption)
+    region, mix = mix_intervals(tally, delta=REGION_SHARE * request.delta, known=request.known)
     return Prevalence(
         classes=tally.classes,
         mix=mix,
-        weights=weights,
+        weights=weight_bounds(mix, tally.class_counts, delta=(1 - REGION_SHARE) * request.delta),
         accuracy=region.accuracy,
         accuracy_at_most=region.accuracy_at_most,
         recall=region.recall,
         delta=request.delta,
         class_counts=tally.class_counts,
         predicted_counts=tally.target,
-        known_mix=dict(known_mix or {}),
+        known_mix=dict(request.known_mix or {}),
         assumption=assumption,
     )
+
+
+def by_labels(tally: Tally, request: Request, sample: LabelledTarget) -> Prevalence:
+    """The labels alone, at the whole δ, whatever the shift is (Lemma 1); beside it what label shift says."""
+    mix, beside, refusal = mix_within(request, sample, delta=request.delta), None, ""
+    try:
+        beside = by_label_shift(tally, request)
+        assumption = beside.assumption
+    except AssumptionError as refused:
+        assumption, refusal = refused.assumption, refused.refusal
+    unknown = np.zeros(tally.n_classes), np.ones(tally.n_classes), np.full(tally.n_classes, np.inf)
+    return Prevalence(
+        classes=tally.classes,
+        mix=mix,
+        weights=Interval(unknown[0], unknown[2]),
+        accuracy=0.0,
+        accuracy_at_most=1.0,
+        recall=Interval(*unknown[:2]),
+        delta=request.delta,
+        class_counts=tally.class_counts,
+        predicted_counts=tally.target,
+        known_mix=dict(request.known_mix or {}),
+        assumption=assumption,
+        rests_on="labels",
+        n_labels=sample.n_rows,
+        by_label_shift=beside,
+        refusal=refusal,
+    )
+
+
+def by_both(tally: Tally, request: Request, sample: LabelledTarget, *, is_random: bool) -> Prevalence | None:
+    """Labels and label shift together: theorem of "Labels and label shift". None where labels alone must answer.
+
+    Labelled rows are pooled with the source only where they are random: those of a sheet need not be, as rows
+    may be left blank, or be hard to tell, by their scores.
+    """
+    delta = request.delta
+    if is_random:
+        require_unseen(sample.chance_to_match(tally))
+        if sample.n_rows >= tally.n_target:  # no other predictions are left
+            return None
+    of_test = BY_TEST * delta / (2 if is_random else 1)
+    if is_random and not classes_carry_over(sample.counted, tally, delta=of_test):
+        return None
+    assumption = check_label_shift(tally, replace(request, delta=of_test / ASSUMPTION_SHARE))
+    if assumption.refuted:
+        return None
+    labels = mix_within(request, sample, delta=BY_LABELS * delta)
+    pooled, share = sample.counted if is_random else None, BY_LABEL_SHIFT * delta
+    try:
+        region, shift = mix_intervals(tally, delta=REGION_SHARE * share, known=request.known, pooled=pooled)
+    except AssumptionError:
+        return None
+    mix = Interval(np.maximum(labels.lower, shift.lower), np.minimum(labels.upper, shift.upper))
+    if (mix.lower > mix.upper).any() or mix.lower.sum() > 1 or mix.upper.sum() < 1:
+        return None
+    return Prevalence(
+        classes=tally.classes,
+        mix=mix,
+        weights=weight_bounds(mix, tally.class_counts, delta=(1 - REGION_SHARE) * share),
+        accuracy=region.accuracy,
+        accuracy_at_most=region.accuracy_at_most,
+        recall=region.recall,
+        delta=delta,
+        class_counts=tally.class_counts,
+        predicted_counts=tally.target,
+        known_mix=dict(request.known_mix or {}),
+        assumption=assumption,
+        rests_on="labels and label shift",
+        n_labels=sample.n_rows,
+    )
+
+
+def classes_carry_over(labelled: Tally, tally: Tally, *, delta: float) -> bool:
+    """Whether each class is predicted right as often on labelled target rows as on the source (Lemma 5).
+
+    Fisher's exact test, class by class, both tails at δ/2K: under label shift it finds a difference with
+    probability at most δ.
+    """
+    level = delta / (2 * tally.n_classes)
+    right, rows = np.diag(labelled.confusion), labelled.class_counts
+    all_right, all_rows = right + np.diag(tally.confusion), rows + tally.class_counts
+    law = scipy.stats.hypergeom(all_rows, all_right, rows)
+    return bool((np.minimum(law.cdf(right), law.sf(right - 1)) > level).all())

@@ -48,11 +48,8 @@ def class_miss(
     """
     # A threshold between two grid points counts too many misses; one on the grid or an exact tally does not.
     on_grid = np.where(np.isfinite(thresholds), to_grid(np.nan_to_num(thresholds)), thresholds)
-    surely, missed, rows = (
-        tally.misses(on_grid if tally.grid else thresholds),
-        tally.misses(thresholds),
-        tally.class_counts,
-    )
+    missed, rows = tally.misses(thresholds), tally.class_counts
+    surely = tally.misses(on_grid) if tally.grid else missed
     n_events = 2 * sum(len(band_ranks(total)) for total in (rows + n_unknown).tolist())
     level = delta / max(n_events, 1)
     # A class has some number of the unknown rows: the widest bounds are right whatever it is.

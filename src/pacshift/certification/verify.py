@@ -166,7 +166,8 @@ def verify(
     called = source_scores.column_names if isinstance(source_scores, Rows) else column_names(source_scores)
     named = set(names) <= set(map(str, called or ())) and bool(names)
     transform = None if isinstance(source, Tally) else stored.own_transform(score)
-    data = count(source, target, chosen, request, transform, labelled=labels, counting=made.counting)
+    how: Any = {"counting": made.counting, "predicted": stored.predicted_counts is not None}
+    data = count(source, target, chosen, request, transform, labelled=labels, **how)
     if stored.n_target_labels and data.labelled is None:
         raise InputError(
             f"this certificate was made with labels of {stored.n_target_labels:,} target rows: pass them as "
@@ -194,7 +195,7 @@ def verify(
             found = found.with_curves()
         now = found.provenance
         numbers, words = differences(stored, found)
-        if not isinstance(certificate, Certificate) and words_in(certificate) != stored.explain().splitlines():
+        if not isinstance(certificate, Certificate) and words_in(certificate) != to_document(stored)["in_words"]:
             words.append("in_words is not what the numbers of the file say")
         if (made.pacshift_version, made.code, made.solver) == (now.pacshift_version, now.code, now.solver):
             numbers, words = numbers + words, []  # nothing else can be the reason
@@ -306,7 +307,10 @@ def origins(stored: Certificate, now: Provenance | None, *, named: bool) -> tupl
         if not all(inputs):
             continue
         if len({one.name is None for one in both}) > 1 or any(one.sha256 is None for one in both):
-            unverified.append(f"{role}: it is of another kind than the {role} on record, so SHA-256 tells nothing")
+            why = f"it is of another kind than the {role} on record, so SHA-256 tells nothing"
+            if all(one.sha256 is None for one in inputs[0]):
+                why = "the certificate has no SHA-256 of it"
+            unverified.append(f"{role}: {why}")
             continue
         hashes = [sorted(str(one.sha256) for one in each) for each in inputs]
         left_out = [

@@ -93,6 +93,14 @@ Labelled = Annotated[
     Path | None,
     known("--labelled SHEET", "A sheet from `pacshift label`, filled in from the top as far as a look."),
 ]
+TargetLabel = Annotated[
+    str | None,
+    known("--target-label COLUMN", "Labels of a random sample of the target's rows, empty or null elsewhere."),
+]
+LabelsPer = Annotated[
+    Literal["row", "group"] | None,
+    known("--labels-per", "With --group: rows were labelled at random, or one in each of some random groups."),
+]
 DropInvalid = Annotated[bool, tables("--drop-invalid", "Leave out rows without a label or with unusable scores.")]
 KeepInvalid = Annotated[
     bool,
@@ -106,6 +114,7 @@ UsedModelId = Annotated[
     ),
 ]
 Force = Annotated[bool, output("--force -f", "Overwrite an existing output.")]
+Full = Annotated[bool, output("--full", "Print everything.")]
 Json = Annotated[bool, output("--json", "Print one JSON object, nothing else.")]
 
 Score = Annotated[
@@ -160,14 +169,8 @@ class Certifying:
     """What ``calibrate`` and ``accept`` share: labels, what the certificate remembers, and where it goes."""
 
     label: LabelColumn = "label"
-    target_label: Annotated[
-        str | None,
-        known("--target-label COLUMN", "Labels of a random sample of the target's rows, empty or null elsewhere."),
-    ] = None
-    labels_per: Annotated[
-        Literal["row", "group"] | None,
-        known("--labels-per", "With --group: rows were labelled at random, or one in each of some random groups."),
-    ] = None
+    target_label: TargetLabel = None
+    labels_per: LabelsPer = None
     labelled: Labelled = None
     refusal_page: Annotated[
         Path | None,
@@ -181,6 +184,7 @@ class Certifying:
     seed: Seed = 0
     engine: Engine = "arrow"
     force: Force = False
+    full: Full = False
     as_json: Json = False
 
 

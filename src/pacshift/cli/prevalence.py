@@ -1,17 +1,22 @@
 """``pacshift prevalence``: how frequent each class is on the target."""
 
-from typing import TYPE_CHECKING
+import shlex
+from typing import TYPE_CHECKING, Annotated, Any
 
 from rich.table import Table
 
 from pacshift.cli import options
+from pacshift.cli.commands import words
 from pacshift.cli.console import plain, print_json, results
 from pacshift.defaults import DELTA
-from pacshift.errors import InputError
+from pacshift.errors import AssumptionError, InputError
 from pacshift.words.numbers import all_but, between, numbers_between, percent
 
 if TYPE_CHECKING:
     from pacshift import Prevalence
+
+WIDEST_TOLD = 0.5
+"""A range of the accuracy that is wider says nothing. A round number."""
 
 
 def prevalence(
@@ -19,11 +24,20 @@ def prevalence(
     files: options.Files = None,
     delta: options.Delta = DELTA,
     known: options.Known = None,
+    target_label: options.TargetLabel = None,
+    labels_per: options.LabelsPer = None,
+    labelled: options.Labelled = None,
+    assume_label_shift: Annotated[
+        bool,
+        options.known(
+            "--assume-label-shift", "With target labels: you state, before you see either, that label shift holds."
+        ),
+    ] = False,
     label: options.LabelColumn = "label",
     columns: options.ColumnOptions,
     as_json: options.Json = False,
 ) -> None:
-    """Bound the share of each class on the TARGET, from a labelled SOURCE and the predictions alone.
+    """Bound the share of each class on the TARGET, from a labelled SOURCE and predictions, or from a few labels.
 
     Example: pacshift prevalence source.parquet target.parquet --label diagnosis --known 'heart disease=0..0.3'
     """
@@ -31,10 +45,23 @@ def prevalence(
     from pacshift.cli.inputs import open_data
 
     known_mix = options.read_known(known)
-    data = open_data(files, columns.reading(label), silent=as_json)
+    labels: dict[str, Any] = {"target_label": target_label, "labelled": labelled, "labels_per": labels_per}
+    data = open_data(files, columns.reading(label), silent=as_json, **labels)
     if data[-1] is None:
         raise InputError("no TARGET: name an unlabelled table after the labelled one.")
-    found = pacshift.prevalence(*data, delta=delta, known_mix=known_mix)
+    asked: dict[str, Any] = {"labelled": labelled, "assume_label_shift": assume_label_shift}
+    try:
+        found = pacshift.prevalence(*data, delta=delta, known_mix=known_mix, **asked)
+    except AssumptionError as refused:
+        if target_label or labelled:
+            raise
+        table = str(files[1]) if files and len(data) > 1 else "TARGET"
+        draw = shlex.join(["pacshift", "label", table, "--budget", "200", *words(columns), "-o", "to_label.csv"])
+        ways = (
+            "Label a random sample of the target: labels bound these shares whatever the shift is. Draw the rows "
+            f"with `{draw}`, fill in their labels, and run this command again with `--labelled to_label.csv`."
+        )
+        raise AssumptionError(refused.refusal, ways, assumption=refused.assumption) from None
     if as_json:
         print_json(document(found))
     else:
@@ -54,25 +81,59 @@ def document(found: "Prevalence") -> dict[str, object]:
         for place, name in enumerate(found.classes)
     }
     accuracy = {"accuracy_at_least": found.accuracy, "accuracy_at_most": found.accuracy_at_most}
-    return {"delta": found.delta, **accuracy, "classes": rows}
+    made: dict[str, object] = {
+        "delta": found.delta,
+        "rests_on": found.rests_on,
+        "labels": found.n_labels,
+        **accuracy,
+        "classes": rows,
+    }
+    if found.rests_on == "labels":
+        beside = found.by_label_shift
+        made |= {"by_label_shift": None if beside is None else document(beside), "refusal": found.refusal or None}
+    return made
 
 
 def _show(found: "Prevalence") -> None:
-    from pacshift.words.statements import guessing, tells_accuracy
+    """The table, of many classes those with the highest bounds; labels and label shift in columns of their own."""
+    import numpy as np
 
-    table = Table("class", "share of the target", "share of the source", "weight", "recall")
-    shares = found.class_counts / found.class_counts.sum()
-    for place, name in enumerate(found.classes):
-        share = between(found.mix.lower[place], found.mix.upper[place])
-        weight = numbers_between(found.weights.lower[place], found.weights.upper[place])
-        recall = between(found.recall.lower[place], found.recall.upper[place])
-        table.add_row(plain(name), share, percent(shares[place]), weight, recall)
-    console = results()
+    from pacshift.words.display import MAX_ROWS
+
+    console, sure, other = results(), f"with confidence {all_but(found.delta)}", found.by_label_shift
+    by_labels, shares = found.rests_on == "labels", found.class_counts / found.class_counts.sum()
+    shown = np.arange(len(found.classes))
+    if len(shown) > MAX_ROWS:
+        shown = np.argsort(-found.mix.upper, kind="stable")[:MAX_ROWS]
+    beside = ("by label shift",) if by_labels else ("weight", "recall")
+    table = Table("class", "source", "target", *beside)
+    for place in shown.tolist():
+        row = [percent(shares[place]), between(found.mix.lower[place], found.mix.upper[place])]
+        if by_labels:
+            row.append("-" if other is None else between(other.mix.lower[place], other.mix.upper[place]))
+        else:
+            row.append(numbers_between(found.weights.lower[place], found.weights.upper[place]))
+            row.append(between(found.recall.lower[place], found.recall.upper[place]))
+        table.add_row(plain(found.classes[place]), *row)
     console.print(table)
-    beside = guessing(found.mix) if tells_accuracy(found.accuracy, found.mix, len(found.classes)) else ""
-    bounds = between(found.accuracy, found.accuracy_at_most)
-    accuracy = f" The classifier's accuracy on the target is then {bounds}{beside}."
+    if len(found.classes) > len(shown):
+        console.print(f"The {MAX_ROWS} highest bounds of {len(found.classes):,}; --json has all.")
+    if not by_labels:
+        labels = f" and the {found.n_labels:,} labelled rows are a random sample" if found.n_labels else ""
+        said = f"If label shift holds{labels}, all bounds hold together {sure}."
+        if found.accuracy_at_most - found.accuracy <= WIDEST_TOLD:
+            said += f" Accuracy of the top label: {between(found.accuracy, found.accuracy_at_most)}."
+        console.print(said)
+        return
+    console.print(f"The bounds rest on {found.n_labels:,} random labels alone; they hold together {sure}.")
+    if other is None:
+        console.print(f"By predictions nothing can be said: {plain(found.refusal)}", soft_wrap=True)
+        return
+    apart = ((found.mix.lower > other.mix.upper) | (other.mix.lower > found.mix.upper)).any()
+    overlap = (
+        "The two do not overlap: label shift hardly holds." if apart else "The two overlap; that proves nothing."
+    )
     console.print(
-        f"If label shift holds, all of this is right with probability at least {all_but(found.delta)}.{accuracy} "
-        "The bounds of these shares on a certificate are wider: it spends most of delta on its sets."
+        f"If label shift holds, those beside them hold together {sure} too, by themselves. {overlap} Do not "
+        "choose the ones you like."
     )

@@ -141,6 +141,9 @@ class Method(Protocol):
         The score transform used unless the user chooses another.
     needs_target : bool
         Whether target scores are required.
+    needs_predicted : bool
+        Whether ``solve`` looks at predicted labels (``tally.confusion``, ``tally.target``, cells). If not, they
+        are counted only where label shift is tested, and a certificate does not state them.
     needs_soft : bool
         Whether the tally must hold sums of probabilities.
     needs_bins : bool
@@ -176,6 +179,7 @@ class Method(Protocol):
     tests_assumption: ClassVar[bool] = False
     default_score: ClassVar[str] = "probability"
     needs_target: ClassVar[bool] = False
+    needs_predicted: ClassVar[bool] = True
     needs_soft: ClassVar[bool] = False
     needs_bins: ClassVar[bool] = False
     needs_weights: ClassVar[bool] = False

@@ -14,7 +14,7 @@ from pacshift.bounds import binomial_cdf, binomial_cut
 from pacshift.errors import InputError
 from pacshift.methods.base import Method, Solution, Task, one_threshold
 from pacshift.tally import Tally
-from pacshift.tally.grid import class_threshold, largest_threshold
+from pacshift.tally.grid import class_threshold, largest_threshold, rank_threshold
 from pacshift.words.numbers import all_but, given
 
 
@@ -31,10 +31,12 @@ class PS(Method):
     name = "PS"
     idea = "the binomial bound on the source; ignores the shift"
     guarantee = "pac-source"
+    needs_predicted = False
 
     def solve(self, tally: Tally, task: Task) -> Solution:
         """Find the one threshold."""
-        threshold = pac_threshold(tally, tally.counts, epsilon=task.epsilon, delta=task.delta)
+        cut = binomial_cut(tally.n_source, epsilon=task.epsilon, delta=task.delta)
+        threshold = rank_threshold(tally, cut)
         reasons = too_few(tally.n_source, epsilon=task.epsilon, delta=task.delta)
         return Solution(one_threshold(tally, threshold), reasons=reasons)
 
@@ -56,6 +58,7 @@ class APS(Method):
     idea = "PS on adaptive scores; ignores the shift"
     guarantee = "pac-source"
     default_score = "aps"
+    needs_predicted = False
 
     def solve(self, tally: Tally, task: Task) -> Solution:
         """Find the one threshold."""
@@ -109,6 +112,7 @@ class PSLW(Method):
     idea = "one threshold per class, from that class alone"
     guarantee = "pac-target"
     any_mix = True
+    needs_predicted = False
 
     def solve(self, tally: Tally, task: Task) -> Solution:
         """Find one threshold per class."""
@@ -131,6 +135,7 @@ class LWCP(Method):
     idea = "one conformal quantile per class"
     guarantee = "marginal"
     any_mix = True
+    needs_predicted = False
 
     def solve(self, tally: Tally, task: Task) -> Solution:
         """Find one threshold per class."""

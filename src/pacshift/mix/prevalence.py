@@ -6,14 +6,15 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
 from pacshift.arrays import IntArray, Label
 from pacshift.bounds import ROUNDING, Interval
 from pacshift.errors import InputError
-from pacshift.mix.region import PrevalenceRegion, exact_box, prevalence_region, weight_bounds, within_known
+from pacshift.mix.region import PrevalenceRegion, exact_box, prevalence_region, within_known
+from pacshift.mix.shares import share_region
 from pacshift.scores.names import by_class
 from pacshift.tally import Tally
 from pacshift.words.display import short_repr
@@ -25,16 +26,15 @@ if TYPE_CHECKING:
 KnownMix: TypeAlias = Mapping[Any, tuple[float, float]]
 """Class name to the least and the largest share that the target may have of it."""
 
+RestsOn: TypeAlias = Literal["label shift", "labels", "labels and label shift"]
+
 REGION_SHARE = 0.95
 """Share of δ for the label mix; the rest is for the source priors, which only the weights need.
 A round number; not measured."""
 
-MAX_ROUNDS_CLASSES, MAX_EXACT_CLASSES = 50, 200
-"""Up to the first number of classes the region is tightened several times, up to the second by linear programs.
-Round numbers; not measured."""
-
-ROUNDS = 5
-"""How often the region is tightened where classes are few. A round number; not measured."""
+MAX_SHARP_CLASSES = 200
+"""Beyond this many classes the shares are those of PS-LP's region: sharper ones take minutes with 1,000 classes,
+and gain little, 3 % at 200."""
 
 
 def check_known_mix(known_mix: Any, classes: tuple[Label, ...]) -> Interval:
@@ -89,7 +89,10 @@ def check_known_mix(known_mix: Any, classes: tuple[Label, ...]) -> Interval:
 
 @dataclass(frozen=True, eq=False)
 class Prevalence:
-    """What the predictions tell about the target's labels. All of it holds at once with probability 1 - ``delta``.
+    """What predictions, or labels, tell about the target's mix: all at once with probability 1 - ``delta``.
+
+    Where labels alone answer, ``delta`` is spent on the shares: nothing is said of weights, accuracy and recall,
+    whose bounds are 0 and 1 (weights 0 and infinity). What label shift says stands in ``by_label_shift``.
 
     Parameters
     ----------
@@ -114,6 +117,15 @@ class Prevalence:
     recall : Interval
         For each class, how often its rows are predicted right. Under label shift it is the same on source and
         target.
+    rests_on : {"label shift", "labels", "labels and label shift"}
+        What the answer needs to be right.
+    n_labels : int
+        Labelled target rows behind it.
+    by_label_shift : Prevalence or None
+        Beside the answer of labels alone: what predictions say under label shift, a statement with a ``delta`` of
+        its own. None where label shift is refuted.
+    refusal : str
+        Why label shift is refuted, where labels answer all the same.
 
     Examples
     --------
@@ -135,24 +147,27 @@ class Prevalence:
     assumption: "Assumption"
     accuracy_at_most: float
     recall: Interval
+    rests_on: RestsOn = "label shift"
+    n_labels: int = 0
+    by_label_shift: "Prevalence | None" = None
+    refusal: str = ""
 
     __repr__ = short_repr
 
 
 def mix_intervals(
-    tally: Tally, *, delta: float, known: Interval | None
-) -> tuple[PrevalenceRegion, Interval, Interval]:
-    """The region, and intervals of mix and weights; all of it is right at once with probability 1 - δ."""
-    many = tally.n_classes > MAX_ROUNDS_CLASSES
-    region = prevalence_region(
-        tally.confusion,
-        tally.target,
-        delta=REGION_SHARE * delta,
-        classes=tally.classes,
-        rounds=1 if many else ROUNDS,
-        exact=tally.n_classes <= MAX_EXACT_CLASSES,
-        known=known,
-    )
-    box = region.prevalence if many and known is None else exact_box(*region.all_rows)
-    mix = within_known(box, known, 0.0)
-    return region, mix, weight_bounds(mix, tally.class_counts, delta=(1 - REGION_SHARE) * delta)
+    tally: Tally, *, delta: float, known: Interval | None, pooled: Tally | None = None
+) -> tuple[PrevalenceRegion, Interval]:
+    """The region and its box of mixes, right with probability 1 - δ.
+
+    ``pooled`` are labelled target rows, chosen at random: under label shift each is a draw of its class, so it is
+    counted with the source and not among the target's predictions (Lemma 4 of docs/methods/few-labels.md).
+    """
+    confusion, target = tally.confusion, tally.target
+    if pooled is not None:
+        confusion, target = confusion + pooled.confusion, target - pooled.confusion.sum(axis=1)
+    if tally.n_classes <= MAX_SHARP_CLASSES:
+        region = share_region(confusion, target, delta=delta, classes=tally.classes, known=known)
+        return region, region.prevalence
+    region = prevalence_region(confusion, target, delta=delta, classes=tally.classes, known=known)
+    return region, region.prevalence if known is None else within_known(exact_box(*region.all_rows), known, 0.0)

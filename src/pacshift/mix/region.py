@@ -39,12 +39,8 @@ BOX_SHARE = 0.03
 With 0.01 or 0.1: small +0.3 or -0.5 %, middle and large 0."""
 
 QUICK_BOXES = 3
-"""How many boxes are computed from one row at a time, before any linear program.
+"""How many boxes are computed from one row at a time, before one by linear programs, and the sums over it.
 With 1 or 6: middle and small +0.2 or 0 %."""
-
-ROUNDS = 1
-"""How often, after that, a box is computed by linear programs, and the widths of the sums over it.
-Not measured."""
 
 MAX_EXACT_BOX_CLASSES = 50
 """Beyond this many classes no box is exact unless asked for: programs take seconds, and change little."""
@@ -160,8 +156,13 @@ class SetCounts:
 def _variance(rate: Interval) -> Interval:
     """Bounds of x (1 - x) for x in ``rate``."""
     ends = rate.lower * (1 - rate.lower), rate.upper * (1 - rate.upper)
-    middle = (rate.lower <= 0.5) & (rate.upper >= 0.5)
-    return Interval(np.minimum(*ends), np.where(middle, 0.25, np.maximum(*ends)))
+    return Interval(np.minimum(*ends), largest_variance(rate))
+
+
+def largest_variance(rate: Interval) -> FloatArray:
+    """The largest x (1 - x) for x in ``rate``."""
+    nearest = np.clip(0.5, rate.lower, rate.upper)
+    return np.asarray(nearest * (1 - nearest))
 
 
 def _least_squares(coefficients: FloatArray, low: FloatArray, total: float) -> FloatArray:
@@ -291,7 +292,6 @@ def prevalence_region(
     classes: Sequence[Label] | None = None,
     known: Interval | None = None,
     contamination: float = 0.0,
-    rounds: int = ROUNDS,
     exact: bool | None = None,
 ) -> PrevalenceRegion:
     """Compute the label mixes that fit the counts; the true one is among them with probability >= ``1 - delta``.
@@ -313,9 +313,6 @@ def prevalence_region(
         Bounds of the target's label mix that you are sure of, arrays of length K.
     contamination : float, default 0
         Largest share of the target that need not be label-shifted. The mix is that of the other rows.
-    rounds : int
-        How often the widths of the sums are computed anew, over the mixes that are left. More rounds give a
-        smaller region and take longer.
     exact : bool, optional
         Whether bounding boxes are computed by linear programs; by default up to 50 classes.
 
@@ -352,7 +349,7 @@ def prevalence_region(
     prevalence = quick_box(rows, limits)
     # Sums, whose widths are computed over the box of the mixes that are left, in a few rounds.
     exact = len(target) <= MAX_EXACT_BOX_CLASSES if exact is None else exact
-    for box in [quick_box] * (QUICK_BOXES - 1) + [exact_box if exact else quick_box] * rounds:
+    for box in [quick_box] * (QUICK_BOXES - 1) + [exact_box if exact else quick_box]:
         sums, widths = counts.sums(prevalence, for_sums / len(single))
         rows, limits = np.vstack([boxes, sums, given]), np.concatenate([most, widths, given_limits]) + ROUNDING
         prevalence = box(rows, limits)
@@ -362,7 +359,8 @@ def prevalence_region(
         extra_limits = extra_limits + ROUNDING
     everything = np.vstack([rows, extra_rows]), np.concatenate([limits, extra_limits])
     about = np.vstack([single, single, 0 * given, larger])
-    _require_some_mix(*everything, about, counts, range(len(target)) if classes is None else classes)
+    names = range(len(target)) if classes is None else classes
+    require_some_mix(*everything, about, counts, names, has_known=known is not None)
     recall = Interval(*(np.diag(end[: len(target)]) for end in (counts.rate.lower, counts.rate.upper)))
     accuracy = max(0.0, -(1 - contamination) * MixProgram(rows, limits).largest(-recall.lower))
     return PrevalenceRegion(rows, limits, extra_rows, extra_limits, prevalence, accuracy, recall, contamination)
@@ -394,10 +392,16 @@ def weight_bounds(prevalence: Interval, class_counts: IntArray, *, delta: float)
     return Interval(prevalence.lower / priors.upper, upper)
 
 
-def _require_some_mix(
-    rows: FloatArray, limits: FloatArray, sets: FloatArray, counts: SetCounts, names: Sequence[Label]
+def require_some_mix(
+    rows: FloatArray,
+    limits: FloatArray,
+    sets: FloatArray,
+    counts: SetCounts,
+    names: Sequence[Label],
+    *,
+    has_known: bool,
 ) -> None:
-    """Raise if no mix is left; ``sets`` says which predicted classes each row is about."""
+    """Raise if no mix is left; ``sets`` says which predicted classes each row is about, if it is about any."""
     n_known = int((~sets.any(axis=1)).sum())
     violation, prices = least_violation(rows, limits, 2 * len(counts.observed) + n_known)
     if violation <= 0:
@@ -416,6 +420,6 @@ def _require_some_mix(
         f"label shift is refuted: {percent(share, digits)} of the target is predicted {named}; no mix of the "
         f"source's classes that fits the other predictions can give {'less' if too_few else 'more'} than about "
         f"{percent(reachable, digits)}, beyond sampling error. Either P(x given y) differs between source and "
-        f"target, or rows depend on each other{', or the known bounds are wrong' if n_known else ''}. No method "
+        f"target, or rows depend on each other{', or the known bounds are wrong' if has_known else ''}. No method "
         "for label shift may be used."
     )

@@ -51,6 +51,16 @@ def prefactor_parts(
     return float(inner.flat[best]), float(outer.flat[best])
 
 
+def prefactor(sigma: FloatArray, step: ArrayLike, fine_sigma: FloatArray, fine_step: ArrayLike) -> FloatArray:
+    """Lemma 3: A / σ + B at the best of the zones, elementwise, as in ``prefactor_parts``."""
+    shape = np.broadcast_shapes(*(np.shape(each) for each in (sigma, step, fine_sigma, fine_step)))
+    zones = np.array(FREQUENCY_ZONES).reshape(-1, *[1] * len(shape))
+    inner, outer = _parts(step, fine_sigma, np.asarray(fine_step), zones)
+    with np.errstate(divide="ignore"):
+        total = inner / sigma + outer
+    return np.asarray(np.where(np.isnan(total), np.inf, total).min(axis=0))
+
+
 def bennett(x: ArrayLike) -> FloatArray:
     """The function ψ of Lemma 4: (exp(x) - 1 - x) / x², which bounds cumulants in Bennett's inequality."""
     x = np.asarray(x, float)

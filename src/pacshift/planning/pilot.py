@@ -25,7 +25,7 @@ from pacshift.tally import Tally
 from pacshift.tally.cells import Cells
 from pacshift.tally.counter import BLOCK_VALUES, Counter, CountOptions
 from pacshift.tally.grid import count_bins, mean_binned_size
-from pacshift.tally.stores import sum_by_key
+from pacshift.tally.stores import Distinct, sum_by_key
 
 MAX_ROWS = 50_000
 """Rows of a pilot that data are drawn from. Every one is looked at for every certificate: 2,000,000 rows take
@@ -206,9 +206,7 @@ class CountPilot:
             soft=None,
             inputs=(),
             n_more_inputs=0,
-            values=tally.values[kept],
-            counts=scores[kept],
-            starts=running_sum(kept.astype(np.int64))[tally.starts],
+            scores=Distinct(tally.values[kept], scores[kept], running_sum(kept.astype(np.int64))[tally.starts]),
         )
 
     def size(self, thresholds: FloatArray, target_mix: FloatArray) -> float:

@@ -158,13 +158,14 @@ def label_mix(certificate: Certificate, *, ax: Axes | None = None, most: int = M
     """
     source = certificate.class_counts / max(certificate.n_source, 1)
     prevalence = certificate.prevalence
-    predicted = certificate.predicted_counts / max(certificate.n_target, 1)
+    found = certificate.predicted_counts  # not counted for methods that do not look at the target
+    predicted = source if found is None else found / max(certificate.n_target, 1)
     shown = most_telling(np.maximum(source, predicted if prevalence is None else prevalence.upper), most)
     ax = class_axes(ax, certificate, shown)
     rows = np.arange(len(shown))
     if prevalence is not None:
         bars(ax, prevalence.lower[shown], prevalence.upper[shown], label="target (interval)")
-    elif certificate.n_target:
+    elif found is not None and certificate.n_target:
         ax.plot(predicted[shown], rows, "D", color=TARGET, markersize=5, label="predicted on the target")
     ax.plot(source[shown], rows, "|", color=SOURCE, markeredgewidth=3, markersize=13, label="source")
     ax.set_xlim(left=0)

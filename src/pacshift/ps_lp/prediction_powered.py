@@ -27,6 +27,7 @@ from pacshift.mix.programs import largest_means
 from pacshift.progress import Steps
 from pacshift.tally import Tally
 from pacshift.tally.grid import count_at_least, expected_tests, largest_threshold, mean_binned_size, to_grid
+from pacshift.tally.stores import Distinct
 from pacshift.words.numbers import digits_apart, up
 
 Sparse: TypeAlias = "scipy.sparse.csr_array[Any, tuple[int, int]]"
@@ -444,7 +445,8 @@ def rescaling_factors(tally: Tally) -> FloatArray:
 
 def rescaled(tally: Tally, factors: FloatArray) -> Tally:
     """The tally of the scores multiplied by their class's factor ("Rescaled thresholds")."""
-    return replace(tally, values=tally.values * np.repeat(factors, np.diff(tally.starts)))
+    values = tally.values * np.repeat(factors, np.diff(tally.starts))
+    return replace(tally, scores=Distinct(values, tally.counts, tally.starts))
 
 
 def undo_rescaling(threshold: float, factors: FloatArray, tally: Tally) -> FloatArray:

@@ -6,7 +6,7 @@ certificate's contents out of it.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
@@ -294,7 +294,7 @@ class CurveOnDemand:
         if self.kind == TUNED:
             tuning = self.tuning or tune(tally, epsilon=self.plan.epsilon)
             held = tuning.held
-            certifying = replace(tally, counts=tally.counts - held)
+            certifying = tally.with_counts(tally.counts - held)
             steps = np.linspace(0, PATH_STEPS - 1, BETTING_POINTS).astype(int).tolist()
             cuts = [np.where(self.included, -np.inf, tuning.path.thresholds(step)) for step in steps]
         else:

@@ -13,7 +13,7 @@ wrong without harm to the guarantee; it then costs size.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -222,7 +222,7 @@ def tuned_path(
     if rows is not None:
         best: Curves = fit_row_curves(rows, mix)
     else:
-        source, best = replace(tally, counts=held), fit_curves(binned, bins, mix, epsilon=epsilon)
+        source, best = tally.with_counts(held), fit_curves(binned, bins, mix, epsilon=epsilon)
         # The curves of well calibrated scores: one threshold for all classes.
         plain = BentLines(np.tile([-1.0, 1.0], (len(mix), 1)), np.zeros(len(mix)), np.ones((len(mix), 3)))
         if mean_size(best) > (1 - MIN_GAIN) * mean_size(plain):
@@ -246,7 +246,7 @@ def certified_on_path(
 
     What the ``margin`` calls negative does not pass; it is quicker to ask, so the whole test is asked at the end.
     """
-    certifying, known, step = replace(tally, counts=tally.counts - held), dict[bytes, float](), path.steps
+    certifying, known, step = tally.with_counts(tally.counts - held), dict[bytes, float](), path.steps
 
     def margin_at(thresholds: FloatArray) -> float:
         misses = certifying.misses(thresholds)

@@ -334,6 +334,7 @@ class Rows(ABC):
         soft: bool = True,
         bins: bool = True,
         grid: bool | None = None,
+        predicted: bool = True,
         sha256: bool = False,
     ) -> Tally:
         """The counts of all rows, as a source or as a target whose labels are not looked at.
@@ -351,6 +352,8 @@ class Rows(ABC):
         grid : bool, optional
             Round true-label scores down to 12 bits of mantissa. False keeps every score: memory grows with the
             rows. Default: True for tables.
+        predicted : bool, default True
+            Count predicted labels too. False is for methods that need none; ``soft`` and ``bins`` do not matter.
         sha256 : bool, default False
             List the SHA-256 of every file in the tally's ``inputs``. Files are read once more for it.
 
@@ -374,7 +377,7 @@ class Rows(ABC):
         """
         rows = self if self.labels == "all" and self.role == "source" else self.unlabelled()
         on_grid = self.grid if grid is None else grid
-        options = CountOptions(resolve_transform(score), on_grid, soft=soft, bins=bins, softmax=self.softmax)
+        options = CountOptions(resolve_transform(score), on_grid, soft, bins, self.softmax, predicted)
         start = perf_counter()
         with self.watch(rows, "counting") as progress, self.hashes() if sha256 else nullcontext({}) as hashes:
             made = rows.count(options, progress)

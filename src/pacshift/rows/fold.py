@@ -35,16 +35,21 @@ def both(
     soft: bool,
     bins: bool,
     grid: bool | None = None,
+    predicted: bool = True,
     sha256: bool = False,
 ) -> Tally:
     """Counts of a source and, if there is one, of a target."""
-    made = source.tally(transform, soft=soft, grid=grid, sha256=sha256)
-    return made if target is None else made + target_beside(source, target, soft=soft, bins=bins, sha256=sha256)
+    made = source.tally(transform, soft=soft, grid=grid, predicted=predicted, sha256=sha256)
+    if target is None:
+        return made
+    return made + target_beside(source, target, soft=soft, bins=bins, predicted=predicted, sha256=sha256)
 
 
-def target_beside(source: Rows, target: Rows, *, soft: bool, bins: bool, sha256: bool = False) -> Tally:
+def target_beside(
+    source: Rows, target: Rows, *, soft: bool, bins: bool, predicted: bool = True, sha256: bool = False
+) -> Tally:
     """Counts of a target, with how many of its groups are in the source too."""
-    made = target.tally(soft=soft, bins=bins, sha256=sha256)
+    made = target.tally(soft=soft, bins=bins, predicted=predicted, sha256=sha256)
     if made.target_grouped is None or not isinstance(target, OnePerGroup):
         return made
     return replace(made, target_grouped=replace(made.target_grouped, shared=target.n_shared(source)))

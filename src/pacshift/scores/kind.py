@@ -134,7 +134,10 @@ class BlockSums:
             return
         if of_exponentials:
             piece = np.exp(np.maximum(piece, -100).astype(np.float32))  # NumPy is fast in single precision
-        np.add.reduce(piece, axis=1, dtype=np.float64, out=self._sums[rows])
+        if piece.flags.c_contiguous:  # short rows: a quarter of the time of the other way
+            np.einsum("ij->i", piece, dtype=np.float64, out=self._sums[rows])
+        else:
+            np.add.reduce(piece, axis=1, dtype=np.float64, out=self._sums[rows])
         self._of_exponentials.add(of_exponentials)
 
     def result(self, n_rows: int) -> RowSums | None:
@@ -164,7 +167,7 @@ class ScoreKind:
     low, high : float
         The smallest and the largest score.
     least_top : float
-        The smallest of the rows' largest scores.
+        The smallest of the rows' largest scores; where nobody looked for them, the smallest score.
     sums_to_one : bool
         Whether the scores lie between 0 and 1 and every row sums to 1, but for rounding.
     whole : bool
@@ -356,6 +359,11 @@ def _fixed_total(kind: ScoreKind) -> int | None:
     if kind.name == PERCENTAGES:
         return 1
     return 2 if kind.name == BYTES and kind.share_near(2) >= MOST_ROWS else None
+
+
+def has_total(kind: ScoreKind) -> bool:
+    """Whether every row of this kind has the same sum, which then tells the kind: top scores need not."""
+    return _fixed_total(kind) is not None
 
 
 def _breaks_total(made_from: ScoreKind, given: ScoreKind, place: int) -> bool:

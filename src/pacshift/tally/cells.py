@@ -13,11 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacshift.arrays import FloatArray, IntArray
+from pacshift.errors import InputError
 from pacshift.scores.kind import FEWEST_ROWS, MIDDLE
 from pacshift.tally.stores import edges_reached, sum_by_key
 
-Bins = Literal["confidence", "top scores", "none"]
-"""By what rows of one predicted label are told apart: probabilities by confidence, others by their top score."""
+Bins = Literal["confidence", "top scores", "none", "not counted"]
+"""By what rows of one predicted label are told apart: probabilities by confidence, others by their top score.
+
+``"not counted"``: not even predicted labels were counted, for a method that needs none (``needs_predicted``)."""
 
 CONFIDENCE_EDGES = (0.5, 0.35, 0.25, 0.18, 0.12, 0.08, 0.05, 0.03, 0.018, 0.01, 0.004, 0.001)
 """Edges of 1 - top score. Bin b holds the rows that lie within the first b of them, and no further.
@@ -83,7 +86,7 @@ def n_bins(bins: Bins) -> int:
 
 def n_codes(n_classes: int, n_labels: int, bins: Bins) -> int:
     """How many codes of cells there are."""
-    return n_classes * n_bins(bins) * n_labels
+    return n_labels if bins == "not counted" else n_classes * n_bins(bins) * n_labels
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,7 +95,8 @@ class Cells:
 
     The code of a cell is ``(predicted * n_bins + bin) * n_labels + label``, where ``n_bins`` is 13, or 16,384 for
     ``bins`` of top scores. ``codes`` ascend and ``counts`` are at least 1. Unlabelled rows have one label, 0
-    (``n_labels`` is 1). Without bins (rows of both kinds) every row is in bin 0.
+    (``n_labels`` is 1). Without bins (rows of both kinds) every row is in bin 0. Where predicted labels were not
+    counted, the code of a cell is its true label, and whoever asks for more gets an InputError.
     """
 
     codes: IntArray
@@ -111,6 +115,8 @@ class Cells:
         if len(filled) <= 1:
             return filled[0] if filled else parts[0]
         bins = filled[0].bins
+        if "not counted" in {part.bins for part in filled} != {"not counted"}:
+            raise _not_counted()
         if any(part.bins != bins for part in filled):
             filled, bins = [part.without_bins() for part in filled], "none"
         codes, counts = (np.concatenate([getattr(part, name) for part in filled]) for name in ("codes", "counts"))
@@ -121,12 +127,22 @@ class Cells:
         codes = self.predicted * (N_CONFIDENCE * self.n_labels) + self.labels
         return Cells(*sum_by_key(codes, self.counts), self.n_labels, "none" if len(codes) else "confidence")
 
+    def without_predicted(self) -> "Cells":
+        """The same rows by true label alone."""
+        counts = self.label_counts()
+        labels = np.flatnonzero(counts)
+        return Cells(labels, counts[labels], self.n_labels, "not counted" if len(labels) else "confidence")
+
     @property
     def predicted(self) -> IntArray:
+        if self.bins == "not counted":
+            raise _not_counted()
         return self.codes // (n_bins(self.bins) * self.n_labels)
 
     @property
     def bin(self) -> IntArray:
+        if self.bins == "not counted":
+            raise _not_counted()
         return self.codes // self.n_labels % n_bins(self.bins)
 
     @property
@@ -150,6 +166,13 @@ class Cells:
         return total
 
 
+def _not_counted() -> InputError:
+    return InputError(
+        "predicted labels were not counted, because the method that these counts are for needs none. Count the "
+        "rows again for a method that does: one with needs_predicted."
+    )
+
+
 def cell_codes(
     predicted: NDArray[np.integer], top: NDArray[np.floating], labels: IntArray | None, n_classes: int, bins: Bins
 ) -> NDArray[np.integer]:
@@ -169,7 +192,7 @@ def typical_tops(cells: Cells) -> tuple[float, float] | None:
 
     Classes of a few rows say too little and are left out, unless there are no others.
     """
-    if cells.bins == "none" or not len(cells.codes):
+    if cells.bins in ("none", "not counted") or not len(cells.codes):
         return None
     labels, bins = cells.labels, cells.bin
     order = np.lexsort((bins, labels))

@@ -18,7 +18,15 @@ from numpy.typing import NDArray
 from pacshift.arrays import IntArray, scratch
 from pacshift.parallel import run_all
 from pacshift.scores.check import ScoreMatrix, not_finite_error
-from pacshift.scores.kind import BlockSums, ScoreKind, are_whole, kind_of_all, require_logits
+from pacshift.scores.kind import (
+    ROWS_LOOKED_AT,
+    BlockSums,
+    ScoreKind,
+    are_whole,
+    has_total,
+    kind_of_all,
+    require_logits,
+)
 from pacshift.scores.transforms import TRANSFORMS, Transform, softmax, to_probabilities
 from pacshift.tally.cells import Bins, Cells, cell_codes, n_codes
 from pacshift.tally.grid import BINS, MAX_BINNED_CLASSES, count_bins
@@ -26,6 +34,7 @@ from pacshift.tally.stores import (
     ExactScores,
     GridScores,
     KeyCounts,
+    RawScores,
     SoftCounter,
     SoftSums,
     are_probabilities,
@@ -56,7 +65,8 @@ half as long again; class after class, 100 classes take nearly twice as long."""
 class CountOptions:
     """What to count: ``soft`` sums, the target's ``bins``, true-label scores on the ``grid`` or exact.
 
-    With ``softmax`` the scores are logits, and their softmax is counted.
+    With ``softmax`` the scores are logits, and their softmax is counted. Without ``predicted`` only what a method
+    needs that looks at true-label scores alone; soft sums and bins are then not counted either.
     """
 
     transform: Transform = TRANSFORMS["probability"]
@@ -64,6 +74,7 @@ class CountOptions:
     soft: bool = True
     bins: bool = True
     softmax: bool = False
+    predicted: bool = True
 
 
 def _shape(scores: Scores) -> tuple[int, int, np.dtype[Any]]:
@@ -72,13 +83,18 @@ def _shape(scores: Scores) -> tuple[int, int, np.dtype[Any]]:
     return len(scores[0]), len(scores), np.result_type(*scores)
 
 
-def read_blocks(scores: Scores) -> Iterator[tuple[slice, Matrix]]:
+def read_blocks(scores: Scores, *, turned: bool = True) -> Iterator[tuple[slice, Matrix]]:
     """Row ranges and their scores, in pieces, from a matrix or from columns as they lie in a file.
 
-    Few classes lie column after column, many row after row. The memory of a piece is used again for the next one.
+    Few classes lie column after column, many row after row; if they are not to be ``turned``, as they came, in one
+    of these ways. The memory of a piece is used again for the next one.
     """
     n_rows, n_classes, dtype = _shape(scores)
-    few = n_classes <= MAX_COLUMN_CLASSES
+    few = (
+        n_classes <= MAX_COLUMN_CLASSES
+        if turned
+        else not isinstance(scores, np.ndarray) or (scores.strides[0] < scores.strides[1])
+    )
     step = max(1, (PIECE_VALUES if n_classes <= MAX_SMALL_PIECE_CLASSES else BLOCK_VALUES) // n_classes)
     for start in range(0, n_rows, step):
         rows = slice(start, min(start + step, n_rows))
@@ -147,35 +163,44 @@ class Counter:
         self._n_labels = n_classes if labelled else 1
         self._lock = Lock()
         self._cells: dict[Bins, KeyCounts] = {}
-        self.scores = GridScores(n_classes) if options.grid else ExactScores(n_classes)
-        self._soft = SoftCounter(n_classes) if options.soft else None
-        with_bins = options.bins and not labelled and n_classes <= MAX_BINNED_CLASSES
+        exact = ExactScores if options.predicted else RawScores
+        self.scores = GridScores(n_classes) if options.grid else exact(n_classes)
+        self._soft = SoftCounter(n_classes) if options.soft and options.predicted else None
+        with_bins = options.bins and options.predicted and not labelled and n_classes <= MAX_BINNED_CLASSES
         self.bins: IntArray | None = np.zeros((n_classes, BINS), np.int64) if with_bins else None
         self.kind: ScoreKind | None = None
 
-    def count(self, scores: Scores, labels: IntArray | None, *, are_ready: bool = False) -> int:
+    def count(
+        self, scores: Scores, labels: IntArray | None, *, are_ready: bool = False, with_top: bool | None = None
+    ) -> int:
         """Count a block of rows, piece after piece; returns how many stand before the first score not finite.
 
         The rest of the rows is not counted. The cut may come a little earlier than it needs to. ``labels`` are
         column indices, None for an unlabelled target. ``are_ready``: the softmax, if one is asked for, was taken
-        before.
+        before. ``with_top``: look for top scores, also where predicted labels are not asked for.
         """
         n_rows, n_classes, dtype = _shape(scores)
-        few, top, soft = n_classes <= MAX_COLUMN_CLASSES, np.empty(n_rows, dtype), self._soft
-        predicted: Any = np.empty(n_rows, np.uint8 if few else np.int64)  # as top_scores writes
+        with_top = self.options.predicted if with_top is None else with_top
+        few, soft, n_top = n_classes <= MAX_COLUMN_CLASSES, self._soft, n_rows if with_top else 0
+        predicted: Any = np.empty(n_top, np.uint8 if few else np.int64)  # as top_scores writes
+        top, least_top, high = np.empty(n_top, dtype), math.inf, -math.inf
         is_single = dtype == np.float32 and self.options.transform.function is None and not self.options.grid
         true_scores: Any = np.empty(0 if labels is None else n_rows, np.float32 if is_single else np.float64)
         n_counted, low, sums, whole, probabilities = 0, math.inf, BlockSums(n_rows), True, True
         wants_bins, bins = self.bins is not None, None
-        for rows, piece in read_blocks(scores):
+        for rows, piece in read_blocks(scores, turned=with_top):
             if self.options.softmax and not are_ready:
                 require_logits(piece, name="target" if labels is None else "source")
                 piece = softmax(piece)
-            top_scores(piece, predicted[rows], top[rows])
-            least, most = float(np.minimum.reduce(piece, axis=None)), float(np.maximum.reduce(top[rows]))
+            if with_top:
+                top_scores(piece, predicted[rows], top[rows])
+            tops = top[rows] if with_top else piece
+            least, most = float(np.minimum.reduce(piece, axis=None)), float(np.maximum.reduce(tops, axis=None))
             if not (math.isfinite(least) and math.isfinite(most)):
                 break
-            n_counted, low = rows.stop, min(low, least)
+            n_counted, low, high = rows.stop, min(low, least), max(high, most)
+            some_tops = tops if with_top else piece[:ROWS_LOOKED_AT].max(axis=1)
+            least_top = min(least_top, float(np.minimum.reduce(some_tops)))
             probabilities = probabilities and are_probabilities(least, most)
             sums.add(rows, piece, least, most)
             whole = whole and are_whole(piece)
@@ -190,14 +215,18 @@ class Counter:
                 bins = found if bins is None or found is None else bins + found
         if not n_counted:
             return 0
-        top, predicted = top[:n_counted], predicted[:n_counted]
+        kind = ScoreKind.of(low, high, least_top, sums.result(n_counted), whole=whole)
+        if not with_top and (not has_total(kind) or kind.is_constant):  # top scores tell more of such scores
+            return self.count(scores, labels, are_ready=are_ready, with_top=True)
         labels = None if labels is None else labels[:n_counted]
-        kind = ScoreKind.of(low, float(top.max()), float(top.min()), sums.result(n_counted), whole=whole)
-        cell_bins: Bins = "confidence" if probabilities else "top scores"
+        cell_bins: Bins = "not counted" if not with_top else "confidence" if probabilities else "top scores"
         with self._lock:
             if cell_bins not in self._cells:
                 self._cells[cell_bins] = KeyCounts(n_codes(n_classes, self._n_labels, cell_bins))
-        self._cells[cell_bins].add(cell_codes(predicted, top, labels, n_classes, cell_bins))
+        codes: Any = np.zeros(n_counted, np.uint8) if labels is None else labels
+        if with_top:
+            codes = cell_codes(predicted[:n_counted], top[:n_counted], labels, n_classes, cell_bins)
+        self._cells[cell_bins].add(codes)
         if labels is not None:
             self.scores.add(labels, true_scores[:n_counted])
         with self._lock:  # one block of scores that are not probabilities takes these away for all
@@ -224,6 +253,8 @@ class Counter:
     def cells(self) -> Cells:
         """Rows by predicted label, bin and true label; without bins where blocks are of both kinds."""
         found = [Cells(*store.result(), self._n_labels, bins) for bins, store in self._cells.items()]
+        if "not counted" in self._cells:
+            found = [cells.without_predicted() for cells in found]
         return Cells.sum(found or [Cells.empty(self._n_labels)])
 
     @property

@@ -20,7 +20,7 @@ from pacshift.tally.cells import Bins, Cells, n_codes
 from pacshift.tally.grid import BINS
 from pacshift.tally.groups import Grouped
 from pacshift.tally.once import Input, all_inputs
-from pacshift.tally.stores import SoftSums
+from pacshift.tally.stores import Distinct, SoftSums
 
 if TYPE_CHECKING:
     from pacshift.tally.tally import Tally
@@ -106,7 +106,8 @@ def read_fields(path: str | os.PathLike[str]) -> dict[str, Any]:
         _require_sound(arrays, found["source_cells"], found["target_cells"])
         if any(name.startswith("soft_") for name in arrays):
             found["soft"] = SoftSums(*(arrays[f"soft_{name}"] for name in ("labels", "sums", "target")))
-        return found | {name: arrays.get(name) for name in ("values", "counts", "starts", "bins")}
+        scores = Distinct(*(arrays[name] for name in ("values", "counts", "starts")))
+        return found | {"scores": scores, "bins": arrays.get("bins")}
     except (InputError, TypeError, KeyError, ValueError, IndexError) as error:
         raise InputError(f"{path}: the counts of this tally do not add up ({error}). Make it again.") from None
 

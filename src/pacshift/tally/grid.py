@@ -263,8 +263,20 @@ def expected_tests(tally: "Tally") -> int:
     return len(tally.values).bit_length() + 2
 
 
+def rank_threshold(tally: "Tally", cut: int) -> float:
+    """The largest τ with at most ``cut`` scores below it, fewer than there are; -inf for a negative ``cut``."""
+    if cut < 0:
+        return -np.inf
+    if tally.raw is not None:
+        return tally.raw.at_rank(cut)
+    return largest_threshold(tally, lambda below: bool(below.sum() <= cut))
+
+
 def class_threshold(tally: "Tally", label: int, cut: int | IntArray) -> FloatArray:
     """The largest τ with at most ``cut`` scores of one class below it; -inf for a negative ``cut``."""
+    if tally.raw is not None and isinstance(cut, int):
+        is_any = cut >= 0 and tally.class_counts[label]
+        return np.array(tally.raw.at_rank(cut, label) if is_any else -np.inf)
     start, end = tally.starts[label], tally.starts[label + 1]
     if start == end:
         return np.full(np.shape(cut), -np.inf)

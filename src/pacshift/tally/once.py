@@ -148,8 +148,10 @@ def all_inputs(tally: "Tally") -> list[Input]:
     return found
 
 
-def counts_sha256(tally: "Tally", role: Role) -> str:
+def counts_sha256(tally: "Tally", role: Role) -> str | None:
     """SHA-256 of the counts of one side. How the rows were ordered or split does not change it.
+
+    Of scores that nobody sorted two sums stand for all. None of a target of which only the number is known.
 
     >>> from pacshift import Tally
     >>> north, south = (Tally.from_scores([[0.9, 0.1], [0.2, 0.8]], labels) for labels in ([0, 1], [1, 1]))
@@ -159,7 +161,11 @@ def counts_sha256(tally: "Tally", role: Role) -> str:
     cells = tally.source_cells if role == "source" else tally.target_cells
     digest = hashlib.sha256(json.dumps([role, list(tally.classes)]).encode())
     arrays: list[NDArray[Any]] = [cells.codes, cells.counts]
-    if role == "source":
+    if role == "target" and cells.bins == "not counted":
+        return None
+    if role == "source" and tally.raw is not None:
+        digest.update(tally.raw.digest().astype("<u8").data)
+    elif role == "source":
         all_differ = len(tally.values) == tally.n_source  # then all counts are 1: half of the bytes
         arrays += [tally.values, *([] if all_differ else [tally.counts]), tally.starts]
     for array in arrays:
@@ -224,7 +230,7 @@ def rows_sha256(part: "Tally", role: Role) -> str | None:
         if np.count_nonzero(part.bins) < MIN_NUMBERS:
             return None
         bins = np.ascontiguousarray(part.bins, dtype="<i8").tobytes()
-        return hashlib.sha256(counts_sha256(part, role).encode() + bins).hexdigest()
+        return hashlib.sha256(str(counts_sha256(part, role)).encode() + bins).hexdigest()
     numbers = part.values if role == "source" else part.target_cells.codes
     return None if len(numbers) < MIN_NUMBERS else counts_sha256(part, role)
 

@@ -24,7 +24,7 @@ from pacshift.tally.file import MAX_TOTAL, arrays_of, header_of, read_fields, wr
 from pacshift.tally.grid import to_grid
 from pacshift.tally.groups import Grouped, one_row_per_group
 from pacshift.tally.once import Input, merged, require_distinct
-from pacshift.tally.stores import Distinct, SoftSums, run_lengths
+from pacshift.tally.stores import Distinct, RawScores, SoftSums, run_lengths
 
 HALVED_TOGETHER = 60
 """Above this many classes thresholds are looked up for all classes at once. With 1,000 classes of 200 scores that
@@ -47,9 +47,9 @@ class Tally:
         Whether true-label scores are rounded down to 12 bits of mantissa.
     source_cells, target_cells : Cells
         Rows by predicted label and confidence bin, of the source also by true label. Only filled cells are kept.
-    values, counts, starts : numpy.ndarray
-        Class j's distinct true-label scores, ascending, are ``values[starts[j]:starts[j + 1]]``; they occur
-        ``counts[...]`` times.
+    scores : Distinct or RawScores
+        True-label scores. Class j's distinct ones, ascending, are ``values[starts[j]:starts[j + 1]]``; they occur
+        ``counts[...]`` times. For a method that needs no predicted labels they are sorted when one asks for them.
     soft : SoftSums or None
         Sums of probabilities, which only PS-R and WCP use.
     bins : numpy.ndarray or None
@@ -80,9 +80,7 @@ class Tally:
     grid: bool
     source_cells: Cells
     target_cells: Cells
-    values: FloatArray
-    counts: IntArray
-    starts: IntArray
+    scores: Distinct | RawScores
     soft: SoftSums | None = None
     bins: IntArray | None = None
     source_kind: ScoreKind | None = None
@@ -95,12 +93,10 @@ class Tally:
 
     def __post_init__(self) -> None:
         """Counts cannot be written to through the tally. Views, because arrays may be large."""
-        for name in ("values", "counts", "starts", "bins"):
-            given = getattr(self, name)
-            if given is not None:
-                view = given.view()
-                view.flags.writeable = False
-                object.__setattr__(self, name, view)
+        if self.bins is not None:
+            view = self.bins.view()
+            view.flags.writeable = False
+            object.__setattr__(self, "bins", view)
 
     @classmethod
     def from_scores(
@@ -241,12 +237,15 @@ class Tally:
         Tally
             The other side is empty.
         """
-        options, (values, counts, starts) = counter.options, counter.scores.distinct()
+        options, store = counter.options, counter.scores
+        scores = store if isinstance(store, RawScores) else store.distinct()
         none = Cells.empty(len(classes)), Cells.empty(1)
-        made = cls(
-            classes, "probability", False, *none, values, counts, starts, counter.soft, softmax=options.softmax
-        )
+        made = cls(classes, "probability", False, *none, scores, counter.soft, softmax=options.softmax)
         cells, kind = counter.cells, counter.kind
+        if kind is not None and not options.predicted:
+            least_top = kind.low if cells.bins == "not counted" else kind.least_top
+            kind = replace(kind, tops=typical_tops(cells), least_top=least_top)
+            cells = cells.without_predicted()
         if not counter.labelled:
             return replace(made, bins=counter.bins, target_cells=cells, target_kind=kind, target_grouped=grouped)
         made = replace(made, score=options.transform.name, grid=options.grid)
@@ -284,7 +283,6 @@ class Tally:
         sources = [part for part in parts if part.n_source]
         targets = [part for part in parts if part.n_target]
         filled, grid = sources or parts[:1], any(part.grid for part in sources)
-        values, counts, starts = _merge_scores(filled, grid)
         soft = [part.soft for part in parts if part.soft is not None]
         bins = [part.bins for part in targets if part.bins is not None]
         inputs, n_more = merged(parts)
@@ -294,9 +292,7 @@ class Tally:
             grid=grid,
             source_cells=Cells.sum([part.source_cells for part in parts]),
             target_cells=Cells.sum([part.target_cells for part in parts]),
-            values=values,
-            counts=counts,
-            starts=starts,
+            scores=_merge_scores(filled, grid),
             soft=reduce(SoftSums.__add__, soft) if len(soft) == len(parts) else None,
             bins=np.sum(bins, axis=0) if targets and len(bins) == len(targets) else None,
             source_kind=kind_of_all(part.source_kind for part in sources),
@@ -323,15 +319,53 @@ class Tally:
         """Unlabelled target rows, n."""
         return self.target_cells.n_rows
 
+    @property
+    def values(self) -> FloatArray:
+        """The distinct true-label scores of each class, ascending, class after class."""
+        return self._distinct.values
+
+    @property
+    def counts(self) -> IntArray:
+        """How often each of the ``values`` occurs."""
+        return self._distinct.counts
+
+    @property
+    def starts(self) -> IntArray:
+        """Where each class starts among the ``values``, and where the last one ends."""
+        return self._distinct.starts
+
+    def with_counts(self, counts: IntArray) -> "Tally":
+        """The same scores with other counts.
+
+        Parameters
+        ----------
+        counts : numpy.ndarray
+            One per entry of ``values``.
+
+        Returns
+        -------
+        Tally
+        """
+        return replace(self, scores=replace(self._distinct, counts=counts))
+
+    @property
+    def raw(self) -> RawScores | None:
+        """The scores where nobody has sorted them yet."""
+        return self.scores if isinstance(self.scores, RawScores) else None
+
+    @cached_property
+    def _distinct(self) -> Distinct:
+        return self.scores.distinct() if isinstance(self.scores, RawScores) else self.scores
+
     @cached_property
     def full_source_kind(self) -> ScoreKind | None:
         """``source_kind`` with what the cells say about top scores, for comparisons."""
-        return self.source_kind and replace(self.source_kind, tops=typical_tops(self.source_cells))
+        return _with_tops(self.source_kind, self.source_cells)
 
     @cached_property
     def full_target_kind(self) -> ScoreKind | None:
         """``target_kind`` with what the cells say about top scores, for comparisons."""
-        return self.target_kind and replace(self.target_kind, tops=typical_tops(self.target_cells))
+        return _with_tops(self.target_kind, self.target_cells)
 
     @cached_property
     def confusion(self) -> IntArray:
@@ -393,6 +427,8 @@ class Tally:
         >>> Tally.from_scores([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]], [0, 1, 1]).misses(0.5).tolist()
         [0, 1]
         """
+        if self.raw is not None:
+            return self.raw.misses(np.broadcast_to(np.asarray(thresholds, float), (self.n_classes,)))
         return self.cumulative[self.positions(thresholds)] - self.cumulative[self.starts[:-1]]
 
     def __repr__(self) -> str:
@@ -452,6 +488,12 @@ class Tally:
         return made
 
 
+def _with_tops(kind: ScoreKind | None, cells: Cells) -> ScoreKind | None:
+    if kind is None or cells.bins == "not counted":  # then it has what was seen while counting
+        return kind
+    return replace(kind, tops=typical_tops(cells))
+
+
 def _halved_together(values: FloatArray, starts: IntArray, cuts: FloatArray) -> IntArray:
     """For each class the first of its ascending scores that is not below its cut, as ``searchsorted`` finds it."""
     low, high = starts[:-1].copy(), starts[1:].copy()
@@ -499,10 +541,10 @@ def _require_addable(parts: Sequence[Any]) -> None:
         )
 
 
-def _merge_scores(parts: Sequence[Tally], grid: bool) -> Distinct:
+def _merge_scores(parts: Sequence[Tally], grid: bool) -> Distinct | RawScores:
     """The true-label scores of all parts, on the grid where one of them is."""
     if len(parts) == 1 and parts[0].grid == grid:
-        return parts[0].values, parts[0].counts, parts[0].starts
+        return parts[0].scores
     n_classes = parts[0].n_classes
     label = np.concatenate([np.repeat(np.arange(n_classes), np.diff(part.starts)) for part in parts])
     values, counts = (np.concatenate([getattr(part, name) for part in parts]) for name in ("values", "counts"))

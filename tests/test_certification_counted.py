@@ -1,0 +1,114 @@
+"""What a method does not need is not counted: the same thresholds, and nothing is stated that nobody counted."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pacshift import Certificate, InputError, Population, Tally, calibrate, check, verify
+from pacshift.certificate.file import to_document
+from pacshift.certification.counted import count
+from pacshift.certification.request import check_request
+from pacshift.methods import METHODS
+from pacshift.rows.memory import pair
+from pacshift.scores.transforms import TRANSFORMS
+
+POPULATION = Population.synthetic(4, strength=3, rng=0)
+SOURCE, LABELS = POPULATION.draw([0.4, 0.3, 0.2, 0.1], 3000, rng=1)
+TARGET, _ = POPULATION.draw([0.1, 0.2, 0.3, 0.4], 3000, rng=2)
+FORMS: dict[str, Any] = {
+    "float64": lambda scores: scores,
+    "float32": lambda scores: scores.astype(np.float32),
+    "by class": np.asfortranarray,
+    "every other": lambda scores: np.repeat(scores, 2, axis=1)[:, ::2],
+    "rounded": lambda scores: scores.round(2),
+    "logits": lambda scores: np.log(scores + 1e-9) + 3,
+    "sigmoids": lambda scores: 1 / (1 + np.exp(-4 * scores)),
+    "one-hot": lambda scores: (scores == scores.max(axis=1, keepdims=True)).astype(float),
+    "zeros": lambda scores: np.where(scores < 0.2, -0.0, scores),
+}
+
+
+def made(method: str, form: str, *, whole: bool, **more: Any) -> Certificate:
+    """A certificate of counts made for this method alone, or of all counts."""
+    turn = FORMS[form]
+    source, target = turn(SOURCE), None if method in ("PS-LW", "LWCP") else turn(TARGET)
+    if not whole:
+        return calibrate(source, LABELS, target, method=method, **more)
+    score = METHODS[method].default_score
+    tally = Tally.from_scores(source, LABELS, score=score, **more)
+    return calibrate(tally if target is None else tally + Tally.from_target(target, **more), method=method)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("method", ["PS", "APS", "PS-LW", "LWCP"])
+def test_the_certificate_is_that_of_all_counts(method: str, form: str) -> None:
+    if (method, form) == ("APS", "logits"):
+        pytest.skip("adaptive scores add up probabilities")
+    few, all_of_them = made(method, form, whole=False), made(method, form, whole=True)
+    assert few.thresholds.tolist() == all_of_them.thresholds.tolist()
+    for name in ("class_counts", "n_source", "n_target", "reasons", "notes"):
+        assert str(getattr(few, name)) == str(getattr(all_of_them, name))
+    assert few.class_miss is not None
+    assert all_of_them.class_miss is not None
+    assert few.class_miss.upper.tolist() == all_of_them.class_miss.upper.tolist()
+    assert few.score_kind is not None
+    assert all_of_them.score_kind is not None
+    for name in ("name", "low", "high", "whole", "is_constant", "sums"):
+        assert getattr(few.score_kind, name) == getattr(all_of_them.score_kind, name)
+    if form in ("logits", "sigmoids"):  # by top scores they are told from others of another scale
+        assert few.score_kind.tops == all_of_them.score_kind.tops
+    assert few.predicted_counts is None
+    assert "target_predicted" not in str(to_document(few)["classes"])
+
+
+def test_softmax_of_logits_is_counted_alike() -> None:
+    few, all_of_them = (made("PS", "logits", whole=whole, softmax=True) for whole in (False, True))
+    assert few.thresholds.tolist() == all_of_them.thresholds.tolist()
+
+
+@pytest.mark.parametrize("method", ["PS", "PS-LW"])
+def test_rows_are_known_again_in_any_order(method: str) -> None:
+    target = None if method == "PS-LW" else TARGET
+    one = calibrate(SOURCE, LABELS, target, method=method)
+    order = np.random.default_rng(0).permutation(len(SOURCE))
+    source, labels = SOURCE[order], LABELS[order]
+    found = verify(one, source, labels, target)
+    assert (found.verdict, found.provenance_differences) == ("equal", ())
+    assert verify(one, *POPULATION.draw([0.4, 0.3, 0.2, 0.1], 3000, rng=9), target).verdict == "different"
+    assert check(one, source, labels).seen_as == "source"
+    if target is not None:
+        assert any("no SHA-256" in said for said in found.unverified)
+
+
+@pytest.mark.parametrize("method", ["PS", "APS"])
+@pytest.mark.parametrize("side", ["source", "target"])
+def test_rows_are_checked_all_the_same(method: str, side: str) -> None:
+    for bad in (np.nan, np.inf, -np.inf):
+        rows = {"source": SOURCE.copy(), "target": TARGET.copy()}
+        rows[side][1234, 2] = bad
+        with pytest.raises(InputError, match=f"{side}.*row 1234"):
+            calibrate(rows["source"], LABELS, rows["target"], method=method)
+    with pytest.raises(InputError, match="target: the source's scores are probabilities"):
+        calibrate(SOURCE, LABELS, np.log(TARGET + 1e-9), method=method)
+
+
+def test_who_asks_for_what_was_not_counted_is_told() -> None:
+    source, target = pair(SOURCE, LABELS, TARGET)
+    request = check_request(epsilon=0.1, delta=0.05)
+    tally = count(source, target, METHODS["PS"](), request, TRANSFORMS["probability"]).tally
+    assert (tally.n_source, tally.n_target) == (3000, 3000)
+    assert np.array_equal(tally.values, Tally.from_scores(SOURCE, LABELS).values)  # sorted when asked for
+    for name in ("confusion", "target"):
+        with pytest.raises(InputError, match=r"predicted labels were not counted.*Count the rows again"):
+            getattr(tally, name)
+    with pytest.raises(InputError, match="predicted labels were not counted"):
+        tally + Tally.from_target(TARGET)
+    with pytest.raises(InputError, match="predicted labels were not counted"):
+        calibrate(tally, method="PS-LP")
+
+
+def test_where_label_shift_is_tested_predicted_labels_are_counted() -> None:
+    made = [calibrate(SOURCE, LABELS, TARGET, method=method) for method in ("PS-LW", "LWCP", "PS-W", "PS")]
+    assert [one.predicted_counts is None for one in made] == [False, False, False, True]
+    assert made[0].assumption is not None
