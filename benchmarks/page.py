@@ -27,6 +27,7 @@ BLOCKS = {
     "benchmarks/results/solvers.md": ("solvers",),
     "benchmarks/results/scale.md": ("rows", "calibrate", "classes", "files", "workers", "cost"),
     "benchmarks/results/guarantee.md": ("guarantee", "hunt"),
+    "docs/cases.md": ("cases-people", "cases-headlines"),
     "docs/how-much-data.md": ("needs",),
     "docs/methods/shares.md": ("shares",),
     "docs/methods/ps-w.md": ("boxes",),
