@@ -12,8 +12,8 @@ from pacshift.parallel import cores
 DOCS = ROOT / "docs"
 RESULTS = ROOT / "benchmarks" / "results"
 BLOCKS = {
-    "docs/performance.md": (
-        "in-short",
+    "docs/performance.md": ("in-short",),
+    "benchmarks/results/performance.md": (
         "picture",
         "history",
         "speed",
