@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from certificates import birds, every_shape
 from pacshift import METHODS, Certificate, InputError, Interval, PacshiftError, Population, calibrate
-from pacshift.assumption import Assumption
+from pacshift.assumption import Assumption, Noticeable
 from pacshift.bounds import BoundCurve, Sensitivity
 from pacshift.certificate import file
 from pacshift.certificate.file import json_schema, sealed_fields, to_document
@@ -88,7 +88,7 @@ def assumptions(draw: st.DrawFn, size: int) -> Assumption:
         explained=draw(shares),
         allowed=Interval(np.minimum(low, high), np.maximum(low, high)),
         finding=draw(text),
-        noticeable=tuple(draw(st.lists(text, max_size=2))),
+        noticeable=tuple(Noticeable("new", size, 0.5) for size in draw(st.lists(st.floats(0, 1), max_size=2))),
     )
 
 
@@ -173,7 +173,7 @@ def certificate() -> Certificate:
 def test_a_person_can_read_the_file(certificate: Certificate, tmp_path: Path) -> None:
     certificate.save(tmp_path / "c.json")
     document = json.loads((tmp_path / "c.json").read_text())
-    assert document["in_words"] == certificate.explain().splitlines()
+    assert document["in_words"] == certificate.explain().splitlines()[:-1]
     assert [row["name"] for row in document["classes"]] == ["crow", "owl", "wren"]
     assert sum(document["target_set_sizes"]) == document["n_target"] == 600
 
@@ -350,7 +350,7 @@ def test_a_method_nobody_knows_comes_back_with_its_facts(tmp_path: Path, certifi
     replace(certificate, method="MOON", facts=facts).save(tmp_path / "c.json")
     loaded = Certificate.load(tmp_path / "c.json")
     assert (loaded.method, loaded.facts) == ("MOON", facts)
-    assert "Any target label mix is covered. The moon is full." in loaded.explain()
+    assert "The promise holds for every target label mix." in loaded.explain(full=True)
 
 
 def test_loading_runs_nothing_of_the_file(tmp_path: Path, certificate: Certificate) -> None:
@@ -480,11 +480,12 @@ MAY_BE_TEXTS = """
 in_words[] method method_facts.idea method_facts.extra_assumption method_facts.version
 method_facts.tuned_on provenance.pacshift_version provenance.model_id provenance.note
 provenance.inputs[].name provenance.command provenance.code provenance.solver assumption.groups[]
-assumption.finding assumption.noticeable[] reasons[] notes[]
+assumption.finding reasons[] notes[]
 """
 MAY_BE_SHARES = """
 epsilon delta accuracy_at_least one_label_error_at_most class_epsilon assumption.level assumption.mix[]
-assumption.observed[] assumption.explained[] assumption.allowed[][] source_scores.least_top
+assumption.observed[] assumption.explained[] assumption.allowed[][] assumption.noticeable[].size
+source_scores.least_top
 classes[].prevalence[] classes[].missed[] classes[].known_share[] bound_curve.source_errors[]
 bound_curve.bounds[] bound_curve.chosen sensitivity.contamination[] sensitivity.bounds[]
 """
@@ -517,6 +518,7 @@ MAY_BE_OTHERS: dict[str, tuple[Any, ...]] = {
     "options.unseen": FORGED,
     "options.class_balance": FORGED,
     "assumption.noticeable": ([],),
+    "assumption.noticeable[].below": (-1, 1e308, 0.5, 2),
     "in_words": ([],),
     "reasons": ([],),
     "notes": ([],),

@@ -111,8 +111,7 @@ def test_words_and_page_say_it() -> None:
     certificate = certify(note="after\nthe  new scanner", model_id="net 3", valid_until="2099-01-31")
     made = origin(certificate)
     line = f"Made: {made.created} with pacshift {made.pacshift_version} for model 'net 3'. Valid until 2099-01-31."
-    assert f"{line} Note of the maker: 'after the new scanner'" in certificate.explain().splitlines()
-    assert "Made:" not in certify().explain()
+    assert f"{line} Maker's note: 'after the new scanner'" in certificate.explain(full=True).splitlines()
     page = render_report(certificate)
     for said in ("net 3", "2099-01-31", made.created, "version 1 of the method"):
         assert said in page

@@ -151,25 +151,24 @@ def test_the_certificate_says_whom_it_is_about() -> None:
     made = calibrate(SOURCE, LABELS, TARGET, **BOTH)
     assert (made.n_source, made.n_target) == (400, 400)
     assert made.source_grouped == made.target_grouped == Grouped(2000)
-    words = made.explain()
-    assert "at least 90 % of the target population (a random case of a random group), with confidence" in words
-    assert (
-        "one random row of each group was counted, 400 of 2,000 source rows and 400 of 2,000 target rows" in words
-    )
-    assert "Nothing is promised about all rows taken together" in words
-    assert "The independent draws are groups, not rows (source and target), and no group is in both." in words
-    assert "a random case of a random group" in repr(made)
+    words, full = made.explain(), made.explain(full=True)
+    assert "at most 10 % of target cases (one random case per group) get a set" in words
+    assert "if only the label mix has changed and groups are independent." in words
+    assert "one random row per group was counted: 400 of 2,000 source rows, 400 of 2,000 target rows." in full
+    assert "A group with many rows counts no more than the others." in full
+    assert "not rows (source and target), and no group is in both source and target." in full
     page = render_report(made)
-    assert "a random case of a random group" in page
+    assert "one random case per group" in page
     assert "400 of 2,000 source rows" in page
 
 
 def test_groups_of_one_side_alone() -> None:
     made = calibrate(SOURCE, LABELS, TARGET[::5], groups=IDS)
-    assert "(a random case" not in made.explain()
-    assert "The independent draws are groups, not rows (source)." in made.explain()
+    assert "one random case" not in made.explain()
+    assert "source groups and target rows are independent" in made.explain()
+    assert "The independent draws are groups, not rows (source)." in made.explain(full=True)
     only_source = calibrate(SOURCE, LABELS, None, method="PS", groups=IDS)
-    assert "of the source population (a random case of a random group), with" in only_source.explain()
+    assert "10 % of source cases (one random case per group) get a set" in only_source.explain()
     other = calibrate(SOURCE[::5], LABELS[::5], TARGET, target_groups=TARGET_IDS)
     assert (other.n_source, other.n_target, other.source_grouped) == (400, 400, None)
 
@@ -246,8 +245,10 @@ def test_tallies_give_the_same_certificate_and_say_what_was_not_checked() -> Non
     ]
     added = calibrate(halves[0] + halves[1] + target)  # each half throws its own coins
     assert (added.n_source, added.n_target) == (400, 400)
-    assert "No group is in two of the 2 source tallies that were added; this was not checked." in added.explain()
-    assert "not checked" not in again.explain()
+    assert "No group is in two of the 2 source tallies that were added; this was not checked." in added.explain(
+        full=True
+    )
+    assert "not checked" not in again.explain(full=True)
 
 
 def test_target_labels_are_those_of_the_chosen_rows() -> None:
@@ -270,7 +271,7 @@ def test_how_rows_were_chosen_to_be_labelled_is_asked_for_and_remembered(tmp_pat
     made = calibrate(SOURCE, LABELS, TARGET, method="PS-T", labels_per="group", **given)
     assert made.n_target_labels == 200
     assert made.target_grouped == Grouped(2000, labels_per="group")
-    assert "One random row was labelled in each of some random groups." in made.explain()
+    assert "One random row was labelled in each of some random groups." in made.explain(full=True)
     made.save(tmp_path / "made.json")
     assert Certificate.load(tmp_path / "made.json").target_grouped == made.target_grouped
     assert verify(tmp_path / "made.json", SOURCE, LABELS, TARGET, **given).verdict == "equal"
@@ -279,7 +280,7 @@ def test_how_rows_were_chosen_to_be_labelled_is_asked_for_and_remembered(tmp_pat
     labels[0] = labels[1] = 0
     by_row = calibrate(SOURCE, LABELS, TARGET, method="PS-T", labels_per="row", **given)
     assert by_row.n_target_labels < 80
-    assert "Rows were chosen to be labelled at random, whatever their group." in by_row.explain()
+    assert "Rows were chosen to be labelled at random, whatever their group." in by_row.explain(full=True)
     with pytest.raises(InputError, match=r"1 group\(s\) have several labels"):
         calibrate(SOURCE, LABELS, TARGET, labels_per="group", **given)
 

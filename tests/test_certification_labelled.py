@@ -339,9 +339,10 @@ def test_a_note_says_that_the_labels_certify(weak: Population) -> None:
     )
     assert [made.prevalence, made.weights, made.accuracy, made.with_curves().sensitivity] == [None] * 4
     words = made.explain()
-    assert "The source may be anything that does not hold these rows" in words
-    assert "Test of label shift: not refuted." in words
+    assert "if the 600 labelled rows are a random sample of the target. Label shift is not needed." in words
+    assert "Test: label shift was not rejected; this certificate does not need it." in words
     assert "Implied change" not in words
+    assert "the source may be anything that does not hold these rows" in made.explain(full=True)
 
 
 def test_a_limit_per_class_of_the_labels_is_about_cases_that_have_a_class(weak: Population) -> None:
@@ -350,20 +351,20 @@ def test_a_limit_per_class_of_the_labels_is_about_cases_that_have_a_class(weak: 
     limit: dict[str, Any] = {"class_epsilon": 0.4, "contamination": 0.05}
     made = calibrate(source, source_labels, target, epsilon=0.2, delta=0.5, target_labels=truth, **limit)
     assert made.method == "PS-T"
-    assert "misses at most 40 % of every class among cases that have one" in made.explain()
-    assert "They are about the cases that have a class" in made.explain()
+    assert "at most 40 % of any one class among cases that have one" in made.explain()
+    assert "Cases without a class are always missed." in made.explain(full=True)
     page = render_report(made)
-    assert "They are about the cases that have a class." in page
-    assert "label-shifted part" not in page
+    assert "Cases without a class are always missed." in page
+    assert "outside those" not in page
 
 
 def test_words_file_and_page(weak: Population, tmp_path: Path) -> None:
     source, source_labels, target, truth = drawn(weak, 9)
     made = calibrate(source, source_labels, target, epsilon=0.2, delta=0.1, target_labels=first(truth, 700))
-    words = made.explain()
-    assert "2,000 target examples, 700 of them labelled" in words
+    assert "labelled rows are a random sample of the target" in made.explain()
+    words = made.explain(full=True)
+    assert "2,000 target rows, 700 of them labelled" in words
     assert "pays for one sample of target labels, looked at as planned: another sample, or another look" in words
-    assert "he labelled target examples are a random sample of the target" in words
     made.save(tmp_path / "c.json")
     assert Certificate.load(tmp_path / "c.json").n_target_labels == 700
     assert "700 of them labelled" in render_report(made)

@@ -30,7 +30,6 @@ from pacshift.certification.trust import (
 from pacshift.paths.labelled import EQUAL_STEPS, equal_miss_thresholds
 from pacshift.report import render_report
 from pacshift.tally.grid import single_cuts, to_grid
-from pacshift.words.findings import often_missed_note
 
 
 def band(total: int, delta: float) -> Interval:
@@ -179,20 +178,6 @@ def test_ten_thousand_classes_take_no_time() -> None:
     assert time.process_time() - started < 2
 
 
-def test_a_note_names_the_classes_that_are_surely_missed_often() -> None:
-    misses = Interval(np.array([0.21, 0.19, 0.5]), np.array([0.4, 0.9, 0.6]))
-    (note,) = often_missed_note(misses, ("a", "b", "c"), epsilon=0.1)
-    assert "'c' (at least 50 %), 'a' (at least 21 %)" in note
-    assert "'b'" not in note
-    assert "class_epsilon" in note
-    assert note.startswith("the sets miss more than 20 % (twice epsilon) of the cases of 'c'")
-    (rounded,) = often_missed_note(Interval(np.array([0.23595]), np.array([0.4])), ("a",), epsilon=0.1)
-    assert "of the cases of 'a' (at least 23.5 %)" in rounded  # 23.6 % would not be true
-    assert often_missed_note(misses, ("a", "b", "c"), epsilon=0.3) == ()
-    (note,) = often_missed_note(misses, ("a", "b", "c"), epsilon=0.1, whose="label-shifted ")
-    assert "of the label-shifted cases of 'c'" in note
-
-
 def test_who_pays_on_real_scores_is_said_and_can_be_limited(shared_data: Path) -> None:
     """PathMNIST at epsilon 0.05: one class bears most of the misses."""
     file = np.load(shared_data / "pathmnist" / "scores.npz")
@@ -203,7 +188,7 @@ def test_who_pays_on_real_scores_is_said_and_can_be_limited(shared_data: Path) -
     request: dict[str, Any] = {"epsilon": 0.05, "delta": 0.05, "classes": names, "method": "PS-W", "rng": 0}
     truth = np.array(names)[labels]
     plain = calibrate(source, truth, target, **request)
-    assert any("'cancer-associated stroma'" in note for note in plain.notes)
+    assert "Worst class: 'cancer-associated stroma'" in plain.explain()
     assert plain.class_miss is not None
     assert plain.class_miss.contains(rates(population, plain.thresholds)).all()
     capped = calibrate(source, truth, target, **request, class_epsilon=0.15)
@@ -314,11 +299,11 @@ def test_too_few_sets_with_one_label_tell_nothing() -> None:
 @pytest.mark.usefixtures("undrawn")
 def test_words_page_and_file_say_it(tmp_path: Any) -> None:
     made = certify()
-    (line,) = [line for line in made.explain().splitlines() if line.startswith("Sets with one label: at most ")]
-    assert line.endswith("of them are wrong, with confidence 94.5 %. The 10 % above are about all sets together.")
+    said = [line for line in made.explain(full=True).splitlines() if line.startswith("One-label sets: at most ")]
+    assert said[0].endswith("are wrong, with confidence 94.5 %. The 10 % above are about all sets together.")
+    assert " wrong; confidence 94.5 %." in made.explain()
     page = render_report(made)
-    assert "It is not the error of sets with one label. Sets with one label: at most" in page
-    assert "wrong if one label" in page
+    assert "It is not the error of sets with one label. One-label sets: at most" in page
     assert "they may be wrong more often than ε" in render_report(replace(made, one_label_error=None))
     made.save(tmp_path / "c.json")
     assert Certificate.load(tmp_path / "c.json").one_label_error == made.one_label_error

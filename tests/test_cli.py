@@ -12,7 +12,7 @@ from pacshift import METHODS, Certificate
 @pytest.mark.slow
 def test_demo_shows_who_keeps_the_word(tmp_path: Path) -> None:
     shown = " ".join(good("demo", "-o", tmp_path / "d").stdout.split())
-    assert "Guarantee (PS-" in shown
+    assert "Promise (PS-" in shown
     assert "Why PS-LP? PS-LW" in shown
     for name in ("report.html", "demo.png", "certificate.json", "source.parquet", "target.parquet"):
         assert (tmp_path / "d" / name).stat().st_size > 500

@@ -30,10 +30,20 @@ def test_calibrate_says_and_writes_what_the_library_gives(data: Data, tmp_path: 
     assert made.set_sizes is not None
     assert np.array_equal(made.set_sizes, np.bincount(same.sets(matrix).sum(axis=1), minlength=4))
     said = " ".join(shown.split())  # and besides, what rows tell that tallies do not
-    assert said.startswith(" ".join(in_flags(made.explain()).split()))
-    more = [line for line in made.explain().splitlines() if line not in same.explain().splitlines()]
-    assert [line.split(":")[0] for line in more] == ["Sets with one label"]
-    assert "written: " in shown
+    *short, more = made.explain().splitlines()
+    assert more == "More: explain(full=True)."
+    assert said.startswith(f"{' '.join(' '.join(short).split())} More: pacshift report ")
+    told = [line.split(":")[0] for line in short if line not in same.explain().splitlines()]
+    assert told == ["Worst class", "Sets on the target"]
+    assert "Written: " in shown
+
+
+def test_everything_is_printed_if_asked_for(data: Data, tmp_path: Path) -> None:
+    out = tmp_path / "c.json"
+    shown = good("calibrate", data.source, data.target, "-o", out, "--full").stdout
+    said = in_flags(Certificate.load(out).explain(full=True))
+    assert " ".join(shown.split()).startswith(" ".join(said.split()))
+    assert "class_epsilon=" not in shown
 
 
 def test_oracle_takes_weights(data: Data, tmp_path: Path) -> None:
@@ -48,7 +58,7 @@ def test_nothing_certified_is_written_and_exits_3(data: Data, tmp_path: Path) ->
     out = tmp_path / "c.json"
     result = run("calibrate", data.source, data.target, "-m", "PS-W", "-e", 1e-5, "-o", out)
     assert result.exit_code == 3
-    assert "all labels" in result.stdout
+    assert result.stdout.startswith("Sets: every set contains all 3 labels.")
     assert Certificate.load(out).trivial
     result = run("calibrate", data.source, data.target, "-m", "PS-W", "-e", 1e-5, "-o", out, "--force", "--json")
     assert result.exit_code == 3
@@ -70,10 +80,10 @@ def test_rows_are_left_out_only_if_asked_and_never_in_silence(data: Data, tmp_pa
     assert f"note: source: {why.format(' left out')}" in result.stderr
     made = Certificate.load(tmp_path / "c.json")
     assert made.n_source == 2998
-    said = f"Left out, not counted: {why.format('')}length) of source 'broken.parquet'."
-    assert said in made.explain()
+    said = f"Left out: {why.format('')}length) of source 'broken.parquet'."
+    assert said in made.explain(full=True)
     assert "left out: 2 of 3,000 rows (1 with no label" in render_report(made)
-    assert "Left out, not counted" not in Certificate.load(data.certificate).explain()
+    assert "Left out" not in Certificate.load(data.certificate).explain(full=True)
 
 
 def test_what_is_known_can_refute_with_exit_code_3(data: Data, tmp_path: Path) -> None:
@@ -81,7 +91,7 @@ def test_what_is_known_can_refute_with_exit_code_3(data: Data, tmp_path: Path) -
     for method in ("PS-LP", "PS-LW", "LWCP"):
         said = bad(*call, "-m", method, "--known", "wren=0..0.01", code=3)
         assert "label shift is refuted" in said
-        assert "known_mix" in said
+        assert "'wren', but you said at most 1 %" in said
     assert not (tmp_path / "c.json").exists()
     assert "names class 'wren' twice" in bad(*call, "--known", "wren=0..1", "--known", "wren=0..0.9")
     assert "contamination must be below epsilon" in bad(*call, "--contamination", 0.5)

@@ -37,7 +37,7 @@ def test_compare_says_who_refuses(data: Data) -> None:
 @pytest.mark.slow
 def test_report_is_written(data: Data, tmp_path: Path) -> None:
     out = tmp_path / "r.html"
-    assert good("report", data.certificate, "-o", out).stdout == f"written: {out}\n"
+    assert good("report", data.certificate, "-o", out).stdout == f"Written: {out}\n"
     assert "crow" in out.read_text()
 
 
@@ -63,8 +63,8 @@ def test_the_intervals_hold_the_truth_and_are_shown(data: Data) -> None:
         assert row["source_rows"] > 0
     assert 0.5 < document["accuracy_at_least"] < 1
     shown = good("prevalence", data.source, data.target, "--delta", "0.2").stdout
-    assert "share of the target" in shown
-    assert "probability at least 80 %" in " ".join(shown.split())
+    assert "weight" in shown
+    assert "confidence 80 %" in " ".join(shown.split())
 
 
 def test_known_bounds_narrow_the_intervals_and_may_be_refuted(data: Data) -> None:
@@ -72,7 +72,7 @@ def test_known_bounds_narrow_the_intervals_and_may_be_refuted(data: Data) -> Non
     asked = ("prevalence", data.source, data.target)
     document = json.loads(good(*asked, "--known", "wren=0..0.5", "--json").stdout)
     assert document["classes"]["wren"]["share"][1] <= 0.5 + 1e-9
-    assert "known_mix says" in bad(*asked, "--known", "wren=0..0.1", code=3)
+    assert "but you said at most" in bad(*asked, "--known", "wren=0..0.1", code=3)
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_a_plan_has_a_size_and_a_picture(data: Data, tmp_path: Path) -> None:
     assert (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")
     shown = good(*asked, "--size", made["size"], "-o", tmp_path / "p.svg").stdout
     assert "Needed source rows" in shown
-    assert f"written: {tmp_path / 'p.svg'}" in shown
+    assert f"Written: {tmp_path / 'p.svg'}" in shown
 
 
 def test_a_tally_is_a_pilot_of_a_plan(data: Data, tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_csv_of_ones_own_needs_no_flags(folder: Path) -> None:
-    assert "Guarantee (PS-LP)" in good("calibrate source.csv target.csv")
+    assert "Promise (PS-LP)" in good("calibrate source.csv target.csv")
     made = Certificate.load(folder / "certificate.json")
     assert made.classes == NAMES
     good("predict certificate.json target.csv --keep id -o sets.csv")

@@ -72,6 +72,6 @@ def test_words_of_the_user_stay_as_they_are() -> None:
     scores, labels = [[0.9, 0.1], [0.2, 0.8]] * 50, [0, 1] * 50
     said = "it's for label=X, never_empty=True"
     made = pacshift.calibrate(scores, labels, None, method="PS", note=said, model_id="score=1 v2")
-    shown = in_flags(made.explain())
+    shown = in_flags(made.explain(full=True))
     assert repr(said) in shown
     assert "'score=1 v2'" in shown

@@ -158,7 +158,7 @@ def test_what_is_printed(folder: Path) -> None:
     shown = run("monitor", "source.parquet", "visits", *BY_MONTH)
     assert shown.exit_code == 4
     assert "2026-05: broken. The sets in use miss" in shown.stdout
-    assert "written: monitor.html" in shown.stdout
+    assert "Written: monitor.html" in shown.stdout
 
 
 def test_bad_input(folder: Path) -> None:

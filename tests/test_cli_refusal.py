@@ -149,7 +149,7 @@ def test_an_unfinished_sheet_says_what_is_missing() -> None:
 def test_the_page_has_what_was_printed() -> None:
     result = run(*FIRST, "-o", "c.json", "--refusal-page", "refused.html")
     assert result.exit_code == 3
-    assert result.stdout == "written: refused.html\n"
+    assert result.stdout == "Written: refused.html\n"
     page = Path("refused.html").read_text(encoding="utf-8")
     assert shlex.join(["pacshift", *label_command(result.stderr)]) in page
     assert (

@@ -35,19 +35,19 @@ def test_every_method_has_the_row_that_calibrate_and_evaluate_give(compared: Com
 
 
 def test_a_table_for_people_and_one_for_programs(compared: Comparison) -> None:
-    assert repr(compared).splitlines()[1].startswith("PS-LP   target (PAC)")
+    assert repr(compared).splitlines()[1].startswith("PS-LP   target ")
     frame = compared.to_pandas()
     assert isinstance(frame, pd.DataFrame)
     assert frame.columns.tolist() == list(compared.columns)
-    assert compared.columns == ("method", "promise", "mean size", "empty sets", "error")
-    assert frame["mean size"].tolist() == [row.size for row in compared.rows]
+    assert compared.columns == ("method", "promise", "labels per set", "empty sets", "error")
+    assert frame["labels per set"].tolist() == [row.size for row in compared.rows]
     assert len(compared) == len(frame) == len(compared.rows)
     assert compared._repr_html_().count("<tr>") == 1 + len(compared)
 
 
 def test_without_labels_there_is_no_error() -> None:
     found = compare(SOURCE, LABELS, TARGET, classes=CLASSES, methods=["PS-LW"])
-    assert found.columns == ("method", "promise", "mean size", "empty sets")
+    assert found.columns == ("method", "promise", "labels per set", "empty sets")
     assert found.rows[0].error is None
     assert "error" not in repr(found)
 
@@ -60,7 +60,7 @@ def test_a_method_that_refuses_says_why() -> None:
     assert found.rows[1].size is not None
     assert "refused" in repr(found)
     assert "PS-LP: refused: label shift is refuted" in repr(found)
-    assert np.isnan(found.to_pandas()["mean size"][0])
+    assert np.isnan(found.to_pandas()["labels per set"][0])
 
 
 def test_all_labels_are_marked() -> None:

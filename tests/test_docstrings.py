@@ -17,6 +17,7 @@ pytest.importorskip("pyspark", reason="needs Spark, whose functions are public t
 API_PAGE = Path(__file__).resolve().parents[1] / "docs" / "api.md"
 MODULES = (
     "pacshift",
+    "pacshift.blocks",
     "pacshift.estimator",
     "pacshift.methods",
     "pacshift.plots",

@@ -4,6 +4,8 @@
 documentation. ``python scripts/gallery.py`` draws the pictures of the gallery.
 """
 
+import ast
+import json
 import os
 import re
 import runpy
@@ -20,6 +22,7 @@ from test_cli_docs import require_told
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 FIRST, RECIPES = DOCS / "first-certificate.md", DOCS / "recipes.md"
+NOTEBOOKS = runpy.run_path(str(ROOT / "scripts" / "mkdocs_notebooks.py"))
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 OPTIONAL = ("torch", "torchcp", "deel.puncc", "mapie", "crepes", "duckdb")
 OUTPUT = re.compile(
@@ -55,6 +58,24 @@ def test_example_runs(
         if (page, path.stem) in TOLD:
             require_told(page, OUTPUT.sub(truth, page.read_text("utf-8")), test="test_examples", rel=rel)
     KEPT.get(path.stem, lambda _: None)(found)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_notebook_holds_the_program(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cell after cell it is the program; one is executed so. The others are executed as programs, above."""
+    made = json.loads(NOTEBOOKS["notebook"](path))
+    assert (made["nbformat"], made["nbformat_minor"]) == (4, 5)
+    what, *cells = made["cells"]
+    whole = ast.parse("\n\n".join([repr(what["source"]), *(cell["source"] for cell in cells)]))
+    assert [ast.dump(one) for one in whole.body[1:]] == [
+        ast.dump(one) for one in ast.parse(path.read_text()).body[1:]
+    ]
+    if path.stem == "compare_methods":
+        monkeypatch.chdir(tmp_path)
+        space: dict[str, Any] = {"__name__": "__main__"}
+        for cell in cells:
+            exec(compile(cell["source"], path.name, "exec"), space)
 
 
 def recalls_and_accuracy_are_inside(found: dict[str, Any]) -> None:

@@ -33,7 +33,6 @@ from pacshift.methods.point_weights import bbse_soft
 from pacshift.methods.ps_w import example_threshold, worst_class_threshold
 from pacshift.methods.weight_box import Intervals, eliminate
 from pacshift.scores.check import MIN_RATE
-from pacshift.words.statements import filled
 from strategies import drawn_scores, drawn_tally
 
 
@@ -308,17 +307,15 @@ def test_the_smallest_rates_are_answered_without_nonsense(name: str, epsilon: fl
 
 def test_every_guarantee_has_a_meaning() -> None:
     assert set(MEANINGS) == set(get_args(Guarantee))
-    assert len({meaning.in_short for meaning in MEANINGS.values()}) == 4
-    assert len({meaning.title for meaning in MEANINGS.values()}) == 4
+    assert len({meaning.in_short for meaning in MEANINGS.values()}) == 5
+    assert len({meaning.title for meaning in MEANINGS.values()}) == 5
 
 
 @pytest.mark.parametrize("guarantee", MEANINGS)
 def test_the_words_are_filled_in(guarantee: Guarantee) -> None:
-    meaning = MEANINGS[guarantee]
     for cap, share in product((None, 0.15), (0.0, 0.02)):
         certificate = replace(birds(), guarantee=guarantee, class_epsilon=cap, contamination=share)
-        for text in (meaning.one_line, meaning.sentence, meaning.how_sure, meaning.assumption, meaning.caveat):
-            said = filled(text, certificate)
+        for said in (certificate.explain(), certificate.explain(full=True)):
             assert "{" not in said
             assert "  " not in said
 
@@ -327,4 +324,4 @@ def test_what_is_promised_about_the_target_can_be_asked_of_guarantees_methods_an
     for method in METHODS.values():
         assert promises_target(method()) == promises_target(method.guarantee)
     assert promises_target(birds())
-    assert [guarantee for guarantee in MEANINGS if promises_target(guarantee)] == ["pac-target", "marginal"]
+    assert [guarantee for guarantee in MEANINGS if not promises_target(guarantee)] == ["pac-source", "none"]

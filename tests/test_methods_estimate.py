@@ -108,4 +108,7 @@ def test_each_name_stands_for_its_own_estimate() -> None:
     shown = np.array([[0.6, 0.4], [0.4, 0.6]])
     tally = Tally.from_scores(shown[predicted], labels) + Tally.from_target(np.repeat(shown, [875, 125], axis=0))
     np.testing.assert_allclose(estimate_weights(tally, "bbse"), [2.25, 0.0])
+    joint, ridge = np.array([[0.4, 0.1], [0.1, 0.4]]), 1 / 100  # the authors' WCP
+    ridged = np.linalg.solve(joint.T @ joint + ridge * np.eye(2), joint.T @ [0.875, 0.125])
+    np.testing.assert_allclose(estimate_weights(tally, "bbse-ridge"), np.maximum(ridged, 0))
     np.testing.assert_allclose(estimate_weights(tally, "mlls"), [2.0, 0.0], atol=1e-6)

@@ -57,7 +57,7 @@ def test_it_tells_what_it_is(tmp_path: Path) -> None:
     assert json.loads(facts["classes"]) == list(made.classes)
     assert facts["guarantee"] == made.guarantee
     assert facts["checksum"] == to_document(made)["checksum"]
-    assert model.doc_string == made.explain()
+    assert model.doc_string == made.explain(full=True)
     with pytest.raises(InputError, match="exists"):
         to_onnx(made, tmp_path / "sets.onnx", overwrite=False)
 

@@ -85,7 +85,7 @@ def test_bounds_that_the_target_contradicts_refute(n_classes: int) -> None:
     target = population.draw(np.full(n_classes, 1 / n_classes), 4000, rng=2)[0]
     tally = Tally.from_scores(population.scores, population.index, soft=False)
     tally = tally + Tally.from_target(target, soft=False)
-    with pytest.raises(AssumptionError, match="but known_mix says at least 50 %"):
+    with pytest.raises(AssumptionError, match="but you said at least 50 %"):
         calibrate(tally, known_mix={0: (0.5, 1)})
 
 

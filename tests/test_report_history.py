@@ -11,7 +11,7 @@ from certificates import HOSTILE, draw
 from hospital import PANDEMIC, USUAL, patients, source_tally
 from pacshift import Interval, Monitor, Tally, calibrate
 from pacshift.certification.request import Request
-from pacshift.monitor.verdict import judge, missed_in_words
+from pacshift.monitor.verdict import judge
 from pacshift.report import render_history
 from pacshift.report.history import error_over_time, size_over_time
 
@@ -110,7 +110,7 @@ def test_an_interval_is_rounded_the_same_everywhere() -> None:
     close = (0.100041234, 0.138612345)
     report = replace(period.report, error=close, verdict="broken")
     monitor._state.saved = replace(monitor._saved, periods={name: replace(period, report=report)})
-    shown = missed_in_words(close, 0.1)
+    shown = report.missed
     assert shown == "10.004 to 13.862 %"
     assert f'data-column="they miss">{shown}</td>' in render_history(monitor)
     wide = replace(report.fresh, thresholds=report.fresh.thresholds + 0.01)  # type: ignore[type-var,union-attr]

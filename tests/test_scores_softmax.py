@@ -69,7 +69,7 @@ def test_all_is_as_if_probabilities_had_been_passed(certificate: Certificate) ->
     assert repr(certificate.with_set_sizes(TARGET)) == repr(plain.with_set_sizes(softmax(TARGET)))
     assert certificate.softmax
     assert not plain.softmax
-    assert "softmax score" in certificate.explain()
+    assert "softmax score" in certificate.explain(full=True)
 
 
 def test_a_second_softmax_is_refused(certificate: Certificate) -> None:

@@ -128,8 +128,8 @@ def test_what_several_tallies_left_out_reaches_the_certificate(tmp_path: Path) -
     counted = json.loads(good("tally", path, "--label", "y", "--drop-invalid", "--json", "-o", site).stdout)
     assert (counted["dropped"], counted["dropped_why"]) == (200, {WITHOUT_LABEL: 200})
     good("calibrate", site, "-m", "PS", "-o", tmp_path / "c.json")
-    said = Certificate.load(tmp_path / "c.json").explain()
-    assert "Left out, not counted: 200 of 600 rows (200 with no label) of source 'site.tally'." in said
+    said = Certificate.load(tmp_path / "c.json").explain(full=True)
+    assert "Left out: 200 of 600 rows (200 with no label) of source 'site.tally'." in said
 
 
 def test_rows_in_memory_get_one_entry_when_saved(tmp_path: Path) -> None:

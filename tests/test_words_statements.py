@@ -1,5 +1,7 @@
 """What a certificate says in words, at a prompt and in a notebook: true for every method, short, safe to show."""
 
+import math
+import re
 from dataclasses import replace
 from html.parser import HTMLParser
 from typing import Any
@@ -10,67 +12,98 @@ import pytest
 from certificates import HOSTILE, birds, certify, every_shape
 from pacshift import METHODS, Certificate, Interval
 from pacshift.methods import MethodFacts
-from pacshift.methods.guarantee import MEANINGS
 from pacshift.report import render_report
-from pacshift.words.statements import ABOVE, MAX_NOTES, WIDER_THAN_PREVALENCE, statements
+from pacshift.words.statements import MAX_NOTES, short_lines
 
-LABEL_SHIFT = MEANINGS["pac-target"].assumption
+LABEL_SHIFT = "within each class, target cases look like source cases; only the label mix has changed."
 
 
-def lines(certificate: Certificate) -> dict[str, str]:
+def lines(certificate: Certificate, *, full: bool = False) -> dict[str, str]:
     """The words by their heads, in the order of the lines."""
-    return dict(line.split(": ", 1) for line in certificate.explain().splitlines() if ": " in line)
+    said = certificate.explain(full=full).splitlines()
+    return dict(line.split(": ", 1) for line in said if line)
 
 
 @pytest.mark.parametrize("method", [name for name in METHODS if name != "PS-T"])
 def test_every_method_is_explained_by_its_facts(method: str) -> None:
     facts = METHODS[method]()
     certificate = certify(3, method, n=500, weights=[1, 1, 1] if facts.needs_weights else None)
-    said = lines(certificate)
-    assert next(iter(said)) == f"Guarantee ({method})"
+    full, said = certificate.explain(full=True), lines(certificate)
+    promised = f"{'No promise' if facts.guarantee == 'none' else 'Promise'} ({method})"
     on_target = facts.guarantee in ("pac-target", "marginal")
-    assert (LABEL_SHIFT in certificate.explain()) == ("Test of label shift" in said) == on_target
-    assert facts.extra_assumption in certificate.explain()
-    assert ("Any target label mix is covered." in certificate.explain()) == facts.any_mix
-    assert said["Data"].startswith("500 labelled source examples")
+    assert {promised, "More"} <= set(said)
+    assert ("Test" in said) == (LABEL_SHIFT in full) == ("Test of label shift" in full) == on_target
+    assert facts.extra_assumption in said[promised]  # also where little is said: a promise without it is none
+    assert facts.extra_assumption in full
+    assert ("The promise holds for every target label mix." in full) == facts.any_mix
+    assert "Data: 500 labelled source rows" in full
+
+
+@pytest.mark.parametrize("shape", list(every_shape()))
+def test_the_short_form_has_five_lines_and_says_promise_change_test_worst_class_and_sets(shape: str) -> None:
+    certificate = every_shape()[shape]
+    said = lines(certificate)
+    heads = [head.split(" (")[0].removesuffix(" on the target") for head in said]
+    assert heads[-1] == "More"
+    assert len(" ".join(line for line in short_lines(certificate) if len(line) < 1000).split()) < 200
+    wanted = ["Promise", "Implied change", "Test", "Worst class", "Sets"]
+    if certificate.trivial:
+        wanted = ["Sets", "Why", "Promise", "Implied change", "Test"]
+    if certificate.guarantee not in ("pac-target", "marginal"):
+        wanted = [head for head in wanted if head not in ("Implied change", "Test")]
+    found = [head.removeprefix("No ").capitalize() for head in heads if head not in ("More", "Note")]
+    assert [head for head in wanted if head in found] == found
+    assert {"Promise", "Sets"} <= set(found)
 
 
 @pytest.mark.parametrize(
     ("guarantee", "words", "never"),
     [
-        ("pac-target", "at least 90 % of the target population, with confidence 90 %", "average"),
-        ("pac-source", "at least 90 % of the source population, with confidence 90 %", "Assumption"),
-        ("marginal", "on average over many calibrations", "confidence"),
-        ("none", "nothing is guaranteed, even if label shift holds.", "%"),
+        (
+            "pac-target",
+            "at most 10 % of target cases get a set without their true label. Confidence 90 %",
+            "average",
+        ),
+        (
+            "pac-source",
+            "at most 10 % of source cases get a set without their true label. Confidence 90 %",
+            "average",
+        ),
+        ("marginal", "on average over many calibrations, at most 10 % of target cases", "Confidence"),
+        ("none", "these sets may miss more than 10 % of the target", "at most"),
     ],
 )
-def test_the_guarantee_in_words(guarantee: Any, words: str, never: str) -> None:
+def test_the_promise_in_words(guarantee: Any, words: str, never: str) -> None:
     certificate = replace(birds(), method="TOY", guarantee=guarantee, facts=MethodFacts())
-    assert words in lines(certificate)["Guarantee (TOY)"]
-    assert never not in lines(certificate)["Guarantee (TOY)"]
-    assert ("Assumption" in lines(certificate)) == (guarantee != "none")
-    assert "importance weights" not in certificate.explain()
+    head = "No promise (TOY)" if guarantee == "none" else "Promise (TOY)"
+    assert words in lines(certificate)[head]
+    assert never not in lines(certificate)[head]
+    assert ("Assumption" in certificate.explain(full=True)) == (guarantee != "none")
+    assert "weights" not in certificate.explain(full=True)
 
 
 @pytest.mark.usefixtures("undrawn")
-def test_with_contamination_classes_are_spoken_of_in_the_label_shifted_part() -> None:
+def test_with_contamination_classes_are_spoken_of_outside_of_it() -> None:
     plain = certify(3, "PS-LP", n=2000, class_epsilon=0.15)
     made = certify(3, "PS-LP", n=2000, class_epsilon=0.15, contamination=0.02)
-    for other in ("label-shifted part", "may all be missed", "of the rest"):
-        assert other not in plain.explain()
-    said = lines(made)
-    missed = next(text for head, text in said.items() if head.startswith("Missed, class by class"))
-    all_missed = "A class's cases among the other 2 % may all be missed."
-    assert "misses at most 15 % of every class of the label-shifted part, with" in said["Guarantee (PS-LP)"]
-    assert said["Guarantee (PS-LP)"].endswith(all_missed)
-    assert missed.endswith(f"They are about the label-shifted part. {all_missed}")
-    assert "Label mix and weights are those of the rest." in said["Assumption"]
-    assert "of every class of the label-shifted part" in repr(made)
-    page = render_report(made)
-    for words in ("misses at most 15 % of every class of the label-shifted part", "may all be missed"):
-        assert words in page.replace("&#39;", "'")
+    for other in ("outside those", "may all be missed", "of the rest"):
+        assert other not in plain.explain() + plain.explain(full=True)
+    said, full = lines(made), lines(made, full=True)
+    assert said["Promise (PS-LP)"].startswith(
+        "even if up to 2 % of the target breaks label shift, at most 10 % of target cases, and at most 15 % of "
+        "any one class outside those 2 %, get a set"
+    )
+    assert "missed outside those 2 %" in said["Worst class"]
+    assert "Implied change outside those 2 %" in said
+    all_missed = "the cases of a class among them may all be missed."
+    assert full["Promise (PS-LP)"].endswith(all_missed)
+    assert full["Missed outside those 2 %, by class"].endswith(all_missed)
+    assert "the label mix is that of the rest." in full["Assumptions"]
+    assert "outside those 2 %" in repr(made)
+    page = render_report(made).replace("&#39;", "'")
+    assert "at most 15 % of any one class outside those 2 %" in page
     marginal = certify(3, "LWCP", n=2000, class_epsilon=0.15, contamination=0.02).explain()
-    assert "No class of the label-shifted part is missed more than 15 %" in marginal
+    assert "With confidence 95 %, at most 15 % of any one class outside those 2 % are missed." in marginal
 
 
 def test_an_extra_assumption_is_said_under_every_guarantee() -> None:
@@ -78,37 +111,76 @@ def test_an_extra_assumption_is_said_under_every_guarantee() -> None:
         facts = MethodFacts(extra_assumption="The moon is full.")
         certificate = replace(birds(), method="TOY", guarantee=guarantee, facts=facts)
         assert certificate.explain().count("The moon is full.") == 1
+        assert "The moon is full." in certificate.explain(full=True)
 
 
 def test_the_sets_in_words() -> None:
     certificate = replace(birds(), set_sizes=None)
     one = replace(certificate, thresholds=np.full(3, 0.25))
-    assert lines(one)["Sets"] == "all labels whose score is at least 0.25."
+    assert lines(one)["Sets"] == "a label is in the set if its score is at least 0.25. Sizes were not counted."
     own = replace(certificate, thresholds=np.array([0.1, -np.inf, 0.3]), score="aps")
-    assert "aps score" in lines(own)["Sets"]
+    assert "aps score is at least the threshold of its class" in lines(own)["Sets"]
     assert "In every set: 'owl'." in lines(own)["Sets"]
+    counted = replace(certificate, set_sizes=np.array([10, 60, 20, 10]))
+    said = "60 % name one label, 30 % several, 10 % are empty; 1.300 labels on average."
+    assert lines(counted)["Sets on the target"] == said
+    assert "never_empty" in lines(counted, full=True)["Sets"]
+    full = replace(counted, set_sizes=np.array([0, 70, 20, 10]), never_empty=True)
+    assert "none is empty (filled with the top label)" in lines(full)["Sets on the target"]
 
 
-def test_reasons_are_promised_only_where_there_are_some() -> None:
+def test_the_worst_class_is_named_and_its_range_given_where_it_surely_is_the_worst() -> None:
+    misses = Interval(np.array([0.05, 0.3, 0.0]), np.array([0.1, 0.4, 0.2]))
+    sure = replace(birds(), class_miss=misses, one_label_error=0.12)
+    assert lines(sure)["Worst class"] == (
+        "'owl', 30 to 40 % missed; confidence 90 %. One-label sets: at most 12 % wrong; confidence 89 %."
+    )
+    full = lines(sure, full=True)["Missed, by class"]
+    assert full.startswith("'owl' 30 to 40 %, 'wren' at most 20 %, 'crow' 5 to 10 %. These bounds hold together")
+    assert full.endswith(
+        "confidence 90 %; together with the promise, with at least 80 %. To limit every class, set "
+        "class_epsilon=; sets become larger."
+    )
+    unsure = replace(sure, class_miss=Interval(misses.lower * 0.5, misses.upper), one_label_error=None)
+    assert lines(unsure)["Worst class"] == (
+        "at most 40 % missed (highest bound: 'owl'); confidence 90 %. One-label sets: no bound."
+    )
+    empty = replace(sure, class_miss=Interval(np.zeros(3), np.array([0.1, 1.0, 0.2])))
+    assert lines(empty)["Worst class"].startswith("not bounded, by too few rows of 'owl'.")
+    for limit, told in ((None, True), (0.4, False)):
+        assert ("class_epsilon=" in replace(sure, class_epsilon=limit).explain(full=True)) == told
+    assert "class_epsilon=" not in replace(sure, epsilon=0.2).explain(full=True)
+
+
+def test_reasons_are_said_where_there_are_some() -> None:
     trivial = replace(birds(), thresholds=np.full(3, -np.inf), reasons=(), notes=())
-    assert "notes" not in trivial.explain()
-    said = replace(trivial, reasons=("too few owls.", "too few wrens.")).explain()
-    assert "The notes say why." in said
-    assert said.endswith("Note: too few owls.\nNote: too few wrens.")
+    assert "Why" not in trivial.explain()
+    said = replace(trivial, reasons=("too few owls.", "too few wrens."))
+    assert said.explain().splitlines()[:2] == [
+        "Sets: every set contains all 3 labels. That is always right, and says nothing.",
+        "Why: too few owls. (and 1 more reason)",
+    ]
+    assert "Note: too few owls.\n\nNote: too few wrens." in said.explain(full=True)
+
+
+def test_the_first_note_is_said_at_once_and_the_others_are_counted() -> None:
+    noted = replace(birds(), notes=("look here.", "and here."))
+    assert lines(noted)["Note"] == "look here. (and 1 more note)"
+    assert "Note: and here." in noted.explain(full=True)
 
 
 @pytest.mark.usefixtures("undrawn")
-def test_an_accuracy_that_guessing_reaches_is_left_out() -> None:
+def test_an_accuracy_that_naming_one_class_reaches_is_left_out() -> None:
     mix = Interval(np.array([0.4, 0.3, 0.1]), np.array([0.55, 0.5, 0.5]))
-    for least, said in ((0.3, False), (0.39, False), (0.41, True)):
+    for least, said in ((0.3, False), (0.55, False), (0.56, True)):
         made = replace(birds(), accuracy=least, prevalence=mix)
-        assert ("accuracy" in made.explain()) == said
-        assert ("classifier’s accuracy" in render_report(made)) == said
-    assert "at least 41 % (same confidence, same assumption); always naming" in made.explain()
-    assert "the most frequent class would be right for at most 55 %." in made.explain()
-    assert "accuracy" not in replace(birds(), accuracy=0.33, prevalence=None).explain()
-    assert "accuracy" not in replace(birds(), accuracy=None).explain()
-    assert "at least 71.2 %" in replace(birds(), accuracy=0.7129).explain()
+        assert ("Accuracy" in made.explain(full=True)) == said
+        assert "ccuracy" not in made.explain()
+        assert ("Accuracy" in render_report(made)) == said
+    assert "right for at least 56 % of target cases" in made.explain(full=True)
+    assert "Accuracy" not in replace(birds(), accuracy=0.33, prevalence=None).explain(full=True)
+    assert "Accuracy" not in replace(birds(), accuracy=None).explain(full=True)
+    assert "at least 71.2 %" in replace(birds(), accuracy=0.7129).explain(full=True)
 
 
 @pytest.mark.parametrize("guarantee", ["pac-target", "marginal"])
@@ -119,39 +191,54 @@ def test_what_else_is_promised_is_said_and_nothing_more(
 ) -> None:
     certificate = replace(birds(), guarantee=guarantee, class_epsilon=cap, contamination=contamination)
     said = certificate.explain().splitlines()[0]
-    assert ("even if up to 2 % of it is not label-shifted at all" in said) == bool(contamination)
-    assert ("15 %" in said) == (cap is not None)
-    assert ("class" in said) == (cap is not None)
-    assert ("This need not hold for 2 % of the target." in certificate.explain()) == bool(contamination)
+    assert ("even if up to 2 % of the target breaks label shift" in said) == bool(contamination)
+    assert ("15 %" in said) == ("class" in said) == (cap is not None)
+    full = certificate.explain(full=True)
+    assert ("This need not hold for 2 % of the target" in full) == bool(contamination)
+    assert "  " not in certificate.explain() + full
 
 
-def test_how_often_label_shift_is_refused_although_it_holds_is_said_for_the_test_and_for_the_method() -> None:
-    own = "itself refuses only where its own bounds of the mix fail, which is part of the 5 %"
-    by_method = {method: certify(2, method, n=500) for method in ("PS-LP", "PS-LW")}
-    for method, certificate in by_method.items():
-        said = lines(certificate)["Test of label shift"]
-        assert "If label shift holds, the test refuses with probability at most 0.5 %" in said
-        assert (own in said) == (method == "PS-LP")  # PS-LW has no bounds of the mix
-    known = replace(by_method["PS-LP"], known_mix=Interval(np.zeros(2), np.ones(2)))
-    assert "holds and what you said about the mix is right, the test" in lines(known)["Test of label shift"]
+def test_the_test_says_what_it_could_have_missed_and_how_often_it_rejects() -> None:
+    made = certify(2, "PS-LP", n=2000)
+    assert made.assumption is not None
+    sizes = [one.size for one in made.assumption.noticeable]
+    assert len(sizes) == 2
+    least = f"less than about {math.ceil(100 * max(sizes))} % of cases or looks like another label mix."
+    assert lines(made)["Test"].endswith(least)
+    full = lines(made, full=True)["Test of label shift"]
+    assert "would very likely have noticed: a kind of case that the source does not have" in full
+    assert "If label shift holds, it is rejected with probability at most 0.5 %." in full
+    unknown = replace(made, assumption=replace(made.assumption, noticeable=()))
+    assert lines(unknown)["Test"].endswith("what else it could have missed is not known.")
+    known = replace(made, known_mix=Interval(np.zeros(2), np.ones(2)))
+    assert (
+        "holds and the stated shares are right, it is rejected" in lines(known, full=True)["Test of label shift"]
+    )
 
 
-def test_the_implied_change_is_the_largest_sure_one() -> None:
+def test_the_implied_change_is_the_largest_shown_and_always_has_its_interval() -> None:
     certificate = replace(birds(), class_counts=np.array([300, 60, 240]))
     moved = replace(certificate, prevalence=Interval(np.array([0.4, 0.3, 0.1]), np.array([0.55, 0.5, 0.5])))
-    assert lines(moved)["Implied change"].startswith(
-        "class 'owl' makes up 10 % of the source and 30 to 50 % of the target (others: 'crow' 40 to 55 %,"
+    otherwise, narrower = (
+        "If you know otherwise, do not use this certificate.",
+        "pacshift prevalence gives narrower",
     )
-    assert lines(moved)["Implied change"].endswith(WIDER_THAN_PREVALENCE)
-    spared = lines(replace(moved, contamination=0.02))["Implied change"]
-    assert "of the target's label-shifted part (" in spared
-    assert not spared.endswith(WIDER_THAN_PREVALENCE)
-    still = replace(certificate, prevalence=Interval(np.zeros(3), np.ones(3)))
-    assert lines(still)["Implied change"].startswith("no class is shown to be more or less frequent")
+    said = f"'owl' rose from 10 % to between 30 and 50 %. {otherwise}"
+    assert lines(moved)["Implied change"] == said
+    assert narrower in moved.explain(full=True)
+    spared = replace(moved, contamination=0.02).explain(full=True)
+    assert "Implied change outside those 2 %: 'owl' rose" in spared
+    assert narrower not in spared
+    fell = replace(certificate, prevalence=Interval(np.array([0.1, 0.08, 0.1]), np.array([0.2, 0.5, 0.8])))
+    assert lines(fell)["Implied change"].startswith("'crow' fell from 50 % to between 10 and 20 %.")
+    still = replace(certificate, prevalence=Interval(np.zeros(3), np.array([0.6, 0.9, 0.5])))
+    said = f"uncertain. 'owl' may make up 0 to 90 % of the target (source: 10 %). {otherwise}"
+    assert lines(still)["Implied change"] == said
+    assert "'owl' 0 to 90 % (source: 10 %), 'crow' 0 to 60 %" in lines(still, full=True)["Implied change"]
     assert "Implied change" not in lines(replace(moved, guarantee="pac-source"))
     two = replace(certificate, prevalence=None)
-    assert "about" in lines(two)["Implied change"]
-    assert not lines(two)["Implied change"].endswith(WIDER_THAN_PREVALENCE)
+    assert re.match(r"'.*' went from .* % to about .* % \(an estimate\)\.", lines(two)["Implied change"])
+    assert narrower not in two.explain(full=True)
 
 
 CERTIFICATES = every_shape()
@@ -190,16 +277,16 @@ class Page(HTMLParser):
 def test_print_is_short(shape: str) -> None:
     certificate = CERTIFICATES[shape]
     shown = str(certificate)
-    assert (len(shown.splitlines()), len(shown) < 600, "array(" in shown) == (5, True, False)
-    assert f"notes:   {len(certificate.notes) + len(certificate.reasons)};" in shown
+    assert (len(shown.splitlines()), len(shown) < 700, "array(" in shown) == (6, True, False)
+    assert f"; {len(certificate.notes) + len(certificate.reasons)} note" in shown
 
 
 def test_print_says_what_is_promised_and_how_large_the_sets_are() -> None:
     promises = {
-        "binary": "misses at most 10 % of the target, with confidence 95 %, if label shift holds",
-        "source only": "misses at most 10 % of the source, with confidence 95 %; nothing about the target",
-        "marginal": "misses at most 10 % of the target on average over many calibrations, if label shift holds",
-        "no guarantee": "promise: none",
+        "binary": "at most 10 % of the target missed; confidence 95 %, if only the label mix has changed",
+        "source only": "at most 10 % of the source missed; confidence 95 %; none about the target",
+        "marginal": "at most 10 % of the target missed on average over many calibrations, if only the label mix",
+        "no guarantee": "promise  none",
     }
     for shape, promise in promises.items():
         assert promise in repr(CERTIFICATES[shape])
@@ -207,7 +294,7 @@ def test_print_says_what_is_promised_and_how_large_the_sets_are() -> None:
     assert sizes is not None
     assert f"{sizes @ [0, 1, 2] / sizes.sum():.3f} labels on average" in repr(CERTIFICATES["binary"])
     assert "every set contains all labels" in repr(CERTIFICATES["trivial"])
-    assert "labels with a score of at least" in repr(CERTIFICATES["bare"])
+    assert "sizes were not counted" in repr(CERTIFICATES["bare"])
 
 
 @pytest.mark.parametrize("shape", CERTIFICATES)
@@ -217,9 +304,8 @@ def test_a_notebook_shows_what_the_certificate_says_and_a_row_per_class_up_to_tw
     assert len(page.rows) == 1 + min(len(certificate.classes), 12)
     assert (f"… and {len(certificate.classes) - 12:,} more" in page.text) == (len(certificate.classes) > 12)
     shown = " ".join(page.text.split())
-    said = {one.name: " ".join(str(one).split()) for one in statements(certificate)}
-    assert [name for name in ABOVE if name in said and said[name] not in shown] == []
-    assert ("On the target: " in shown) == (certificate.set_sizes is not None and certificate.set_sizes.sum() > 0)
+    for line in short_lines(certificate):
+        assert line.startswith("Note: ") or " ".join(line.split()) in shown
 
 
 def test_html_escapes_hostile_names() -> None:
@@ -238,9 +324,9 @@ def test_html_shows_the_numbers_of_the_certificate() -> None:
     for row, cut, count, upper in zip(
         rows, certificate.thresholds, certificate.class_counts, certificate.class_miss.upper, strict=True
     ):
-        assert float(row[3]) == pytest.approx(cut, rel=1e-5)
+        assert float(row[4]) == pytest.approx(cut, rel=1e-5)
         assert float(row[1].split()[0]) == pytest.approx(100 * count / certificate.n_source, rel=0.01)
-        assert 100 * upper <= float(row[4].split()[2]) <= 100 * upper * 1.011  # rounded up, never down
+        assert 100 * upper <= float(row[3].split()[2]) <= 100 * upper * 1.011  # rounded up, never down
 
 
 def test_many_classes_show_those_that_may_be_missed_most() -> None:
@@ -255,11 +341,10 @@ def test_many_classes_show_those_that_may_be_missed_most() -> None:
 def test_explain_never_grows_long() -> None:
     certificate = certify(1000, "PS-LW", n=3000)
     assert len(certificate.reasons) > 900
-    lines = certificate.explain().splitlines()
-    assert len(lines) <= 40
-    assert lines[-1] == (
-        f"... and {len(certificate.reasons) + len(certificate.notes) - MAX_NOTES:,} more notes: "
-        "certificate.reasons and certificate.notes hold them all."
-    )
+    assert len(certificate.explain().splitlines()) <= 8
+    paragraphs = certificate.explain(full=True).split("\n\n")
+    assert len(paragraphs) <= 40
+    left = len(certificate.reasons) + len(certificate.notes) - MAX_NOTES
+    assert f"{left:,} more notes: certificate.reasons and certificate.notes hold them all." in paragraphs
     few = replace(certificate, reasons=certificate.reasons[:3])
-    assert [line for line in few.explain().splitlines() if line.startswith("... and")] == []
+    assert "more notes" not in few.explain(full=True)

@@ -86,7 +86,7 @@ _HOMES = {
     "tally": ["Tally"],
 }
 
-_MODULES = ("onnx", "plots", "report", "torch")  # each needs an extra
+_MODULES = ("blocks", "onnx", "plots", "report", "torch")  # all but the first need an extra
 
 __all__ = sorted(name for names in _HOMES.values() for name in names)
 

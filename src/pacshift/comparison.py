@@ -86,8 +86,8 @@ class Comparison:
     Examples
     --------
     >>> Comparison((ComparisonRow("PS", "pac-source", size=1.25, empty=0.0, error=0.2),), (None,), 0.1, 0.05)
-    method  promise      mean size  empty sets  error
-    PS      source only  1.250      0 %         0.2000
+    method  promise  labels per set  empty sets  error
+    PS      source   1.250           0 %         0.2000
     """
 
     rows: tuple[ComparisonRow, ...]
@@ -99,7 +99,7 @@ class Comparison:
     def columns(self) -> tuple[str, ...]:
         """Names of the columns; ``error`` only where the target's labels are known."""
         has_error = any(row.error is not None for row in self.rows)
-        return ("method", "promise", "mean size", "empty sets", *(("error",) if has_error else ()))
+        return ("method", "promise", "labels per set", "empty sets", *(("error",) if has_error else ()))
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -303,10 +303,10 @@ def compare(
     >>> source, labels = population.draw([0.8, 0.15, 0.05], 3000, rng=1)
     >>> target, truth = population.draw([0.05, 0.15, 0.8], 3000, rng=2)
     >>> compare(source, labels, target, methods=["PS-LW", "LWCP", "PS"], target_labels=truth)
-    method  promise       mean size  empty sets  error
-    PS-LW   target (PAC)  0.974      2.7 %       0.0533
-    LWCP    on average    0.935      6.53 %      0.0910
-    PS      source only   0.922      7.83 %      0.1167
+    method  promise             labels per set  empty sets  error
+    PS-LW   target              0.974           2.7 %       0.0533
+    LWCP    target, on average  0.935           6.53 %      0.0910
+    PS      source              0.922           7.83 %      0.1167
     """
     request = check_request(
         epsilon=epsilon,

@@ -145,7 +145,7 @@ class _Graph:
             ir_version=IR_VERSION,
             producer_name="pacshift",
             producer_version=pacshift_version(),
-            doc_string=self._certificate.explain(),
+            doc_string=self._certificate.explain(full=True),
         )
         made = self._certificate
         facts = {name: str(getattr(made, name)) for name in ("method", "epsilon", "delta", "guarantee")}

@@ -6,5 +6,6 @@ is 5.5. Validity rests on none of them.
 """
 
 from pacshift.assumption.check import ASSUMPTION_SHARE, Assumption, check_assumption
+from pacshift.assumption.words import Noticeable
 
-__all__ = ["ASSUMPTION_SHARE", "Assumption", "check_assumption"]
+__all__ = ["ASSUMPTION_SHARE", "Assumption", "Noticeable", "check_assumption"]

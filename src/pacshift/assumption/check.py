@@ -9,6 +9,7 @@ from pacshift.assumption.cells import FEW_CLASSES, count_cells
 from pacshift.assumption.directions import best_fit
 from pacshift.assumption.inequalities import few_classes, many_classes
 from pacshift.assumption.words import (
+    Noticeable,
     chance,
     largest_difference,
     nothing_found,
@@ -49,7 +50,7 @@ class Assumption:
     mix : float array of shape (K,)
         The label mix that explains the target best.
     groups : tuple of str
-        Groups of rows in words, for example ``"predicted 'cat', confidence below 50 %"``.
+        Groups of rows in words, for example ``"predicted 'cat', top score below 0.5"``.
     observed : float array
         Share of the target in each group.
     explained : float array
@@ -58,8 +59,9 @@ class Assumption:
         Shares that chance would allow around ``explained``.
     finding : str
         Where the target differs most, or that no difference was found.
-    noticeable : tuple of str
-        Differences that the test would have noticed in nearly every draw of such data.
+    noticeable : tuple of Noticeable
+        Differences that the test would have noticed in nearly every draw of such data; none where that is not
+        known.
     """
 
     level: float
@@ -70,7 +72,7 @@ class Assumption:
     explained: FloatArray
     allowed: Interval
     finding: str
-    noticeable: tuple[str, ...]
+    noticeable: tuple[Noticeable, ...]
 
     __repr__ = short_repr
 
@@ -105,11 +107,11 @@ def check_assumption(
     level: float,
     known: Interval | None = None,
     contamination: float = 0.0,
-    known_from: str = "known_mix says",
+    known_from: str = "you said",
 ) -> Assumption:
     """Test whether the target is a mix of the source's classes.
 
-    Predicted classes and their confidence are looked at; their top scores, where scores are not probabilities.
+    Predicted labels and top scores are looked at.
     Under label shift the test refuses with probability at most ``level``, whatever the sample sizes (docs page
     "The test of label shift"). The same tally always gives the same answer.
 
@@ -123,8 +125,8 @@ def check_assumption(
         Bounds of the target's label mix that you are sure of, arrays of length K.
     contamination : float, default 0
         Largest share of the target that need not be label-shifted at all.
-    known_from : str, default "known_mix says"
-        Where ``known`` comes from, for the words of a refutation.
+    known_from : str, default "you said"
+        Where ``known`` comes from, for the words of a rejection.
 
     Returns
     -------

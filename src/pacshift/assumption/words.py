@@ -1,15 +1,14 @@
 """What the test saw and what it could have seen, in groups and words for people.
 
-A group of rows is a predicted class, a range of confidence or of top scores, or both. All of this is a picture:
-nothing rests on it ("The test" and "What is noticed" of docs/methods/assumption.md).
+A group of rows is a predicted class, a range of top scores, or both. All of this is a picture: nothing rests on it
+("The test" and "What is noticed" of docs/methods/assumption.md).
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
 from itertools import product
 from math import log
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 
@@ -18,18 +17,17 @@ from pacshift.assumption.cells import FEW_CLASSES, N_FOLDS, CellCounts
 from pacshift.assumption.directions import simplex_fit
 from pacshift.assumption.inequalities import MixRows, level_shares
 from pacshift.bounds import Interval
-from pacshift.tally.cells import CONFIDENCE_EDGES, N_CONFIDENCE
-from pacshift.words.numbers import at_least, between, digits_apart, down, given, percent, points, up
+from pacshift.tally.cells import CONFIDENCE_EDGES
+from pacshift.words.numbers import between, capital, digits_apart, down, given, percent, up
 
 LEVEL_STARTS = (0, 1, 3, 7)
-"""First bins of four levels of confidence: below 50 %, 50 to 75 %, 75 to 95 %, at least 95 %. Round numbers, for
-people."""
+"""First bins of four levels of top scores: below 0.5, to 0.75, to 0.95, above. Round numbers, for people."""
 
 N_LEVELS = len(LEVEL_STARTS)
 """Levels of top scores that are not probabilities: each has as many of their bins."""
 
 MAX_CLASSES_BY_LEVEL = 30
-"""Up to this many classes every class is shown by level of confidence; beyond, classes and levels stand apart.
+"""Up to this many classes every class is shown by level of top scores; beyond, classes and levels stand apart.
 More than 120 groups cannot be read."""
 
 MAX_SEARCHED = 30_000
@@ -61,12 +59,32 @@ FEWEST_ROWS_PER_CLASS = 150
 """With fewer rows too little is learned for such a rule: 100 per class gave 10 of 15, 33 per class none."""
 
 PROBE = 0.05
-"""Share of rows that change their confidence in the difference whose distance is measured. Small, because the
+"""Share of rows that change their top score in the difference whose distance is measured. Small, because the
 distance is taken as proportional to it; not measured."""
 
 
 _Bins: TypeAlias = tuple[int, int] | None
 """First and last bin; None for all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Noticeable:
+    """A difference that is rejected in nearly every draw of such data.
+
+    Parameters
+    ----------
+    kind : {"new", "moved"}
+        ``"new"``: cases of a kind that the source does not have. ``"moved"``: more rows with low top scores than
+        the label mix explains.
+    size : float
+        The share of the target that is of the new kind, or by which such rows are more: an estimate.
+    below : float
+        The top scores of these rows are below this.
+    """
+
+    kind: Literal["new", "moved"]
+    size: float
+    below: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,19 +100,6 @@ class Groups:
     rates: FloatArray
 
 
-@cache
-def confidence_words(first: int, last: int) -> str:
-    """The confidence of bins ``first`` to ``last`` in words.
-
-    >>> confidence_words(0, 0), confidence_words(1, 2), confidence_words(7, 12)
-    ('confidence below 50 %', 'confidence 50 to 75 %', 'confidence at least 95 %')
-    """
-    low, high = (1 - CONFIDENCE_EDGES[edge] for edge in (max(first - 1, 0), min(last, 11)))
-    if first == 0:
-        return f"confidence below {given(high)}"
-    return f"confidence {at_least(low) if last >= N_CONFIDENCE - 1 else between(low, high)}"
-
-
 def top_words(edges: Sequence[float], first: int, last: int) -> str:
     """The top scores of bins ``first`` to ``last`` in words, where bins begin at ``edges``.
 
@@ -107,8 +112,13 @@ def top_words(edges: Sequence[float], first: int, last: int) -> str:
     return f"top score at least {low}" if last >= len(edges) else f"top score {low} to {edges[last]:.4g}"
 
 
+def _edges(counts: CellCounts) -> Sequence[float]:
+    """Where the bins of top scores begin, but for the first."""
+    return [1 - edge for edge in CONFIDENCE_EDGES] if counts.top_edges is None else counts.top_edges
+
+
 def shown_groups(counts: CellCounts, mix: FloatArray) -> Groups:
-    """Groups for a picture: class by level of confidence; where classes are many, classes and levels apart."""
+    """Groups for a picture: class by level of top scores; where classes are many, classes and levels apart."""
     levels: list[_Bins] = []  # a few ranges of bins that hold all rows; none where there is one bin
     if counts.n_bins > 1:
         starts: Sequence[int] = LEVEL_STARTS
@@ -122,7 +132,7 @@ def shown_groups(counts: CellCounts, mix: FloatArray) -> Groups:
 
 
 def searched_groups(counts: CellCounts, mix: FloatArray) -> Groups:
-    """Groups in which the largest difference is looked for: classes, ranges of confidence, and both together."""
+    """Groups in which the largest difference is looked for: classes, ranges of top scores, and both together."""
     last = counts.n_bins - 1
     ranges = [(0, end) for end in range(last)] + [(start, last) for start in range(1, last + 1)]
     labels: Sequence[int] = range(counts.n_classes)
@@ -161,8 +171,7 @@ def _groups(counts: CellCounts, found: Iterable[tuple[int | None, _Bins]]) -> Gr
             words.append(f"predicted {counts.classes[label]!r}")
         if bins is not None:
             members *= (counts.confidence >= bins[0]) & (counts.confidence <= bins[1])
-            named = counts.top_edges is not None
-            words.append(top_words(counts.top_edges or (), *bins) if named else confidence_words(*bins))
+            words.append(top_words(_edges(counts), *bins))
         if members @ rows > 0:
             names.append(", ".join(words))
             kept.append(members)
@@ -172,12 +181,11 @@ def _groups(counts: CellCounts, found: Iterable[tuple[int | None, _Bins]]) -> Gr
 
 
 def nothing_found(counts: CellCounts) -> str:
-    """The finding where label shift was not refuted, and what was looked at."""
-    also = " and their confidence" if counts.top_edges is None else " and their top scores"
-    also = also if counts.n_bins > 1 else " (predicted classes alone)"
+    """What is said where label shift was not rejected: what was looked at."""
+    also = "predicted labels and top scores" if counts.n_bins > 1 else "predicted labels"
     return (
-        f"No difference was found: some mix of the source's {counts.n_classes} classes explains the predictions "
-        f"of the {counts.n_target:,.0f} target rows{also}, within sampling error."
+        f"Some label mix of the source's {counts.n_classes} classes explains the {also} of the "
+        f"{counts.n_target:,.0f} target rows, within sampling error."
     )
 
 
@@ -205,36 +213,37 @@ def largest_difference(
     if found is None:
         group = ranked[0]
         return (
-            "The target differs from every mix of the source's classes, a little in many groups at once. Most "
-            f"clearly, {percent(observed[group], 2)} of the target rows are "
-            f"{_rows_that_are(groups.names[group])}; the mix that fits best has {percent(explained[group], 2)}."
+            "The target differs a little in many places; most clearly, "
+            f"{_share_of_rows(percent(observed[group], 2), groups.names[group])}, and the best-fitting mix "
+            f"explains {percent(explained[group], 2)}."
         )
     group, reached, mixes = found
     share, limit = observed[group], min(max(reached, 0.0), 1.0)
     digits = digits_apart(min(share, limit), max(share, limit), digits=2)
-    bound = f"more than {up(limit, digits)}" if residual[group] > 0 else f"less than {down(limit, digits)}"
-    which = "" if mixes is None else " that fits its predictions"
-    return (
-        f"{percent(share, digits)} of the target rows are {_rows_that_are(groups.names[group])}; no mix of the "
-        f"source's classes{which} has {bound}, beyond sampling error."
-    )
+    which = "" if mixes is None else " that fits the predicted labels"
+    rows = _share_of_rows(percent(share, digits), groups.names[group])
+    if residual[group] > 0:
+        bound = f"no mix of the source's classes{which} explains more than {up(limit, digits)}"
+    else:
+        bound = f"any mix of the source's classes{which} would give at least {down(limit, digits)}"
+    return capital(f"{rows}; {bound}, even allowing for chance.")
 
 
-def _rows_that_are(group: str) -> str:
-    """A group as the end of a sentence.
+def _share_of_rows(share: str, group: str) -> str:
+    """Which share of the target rows a group is.
 
-    >>> _rows_that_are("predicted 'cat', confidence below 50 %"), _rows_that_are("confidence below 50 %")
-    ("predicted 'cat' with confidence below 50 %", 'of confidence below 50 %')
-    >>> _rows_that_are("predicted 'cat', top score below 3.2"), _rows_that_are("top score below 3.2")
-    ("predicted 'cat' with top score below 3.2", 'of top score below 3.2')
+    >>> _share_of_rows("49 %", "top score at least 0.65")
+    'the top score is at least 0.65 for 49 % of the target rows'
+    >>> _share_of_rows("3 %", "predicted 'cat', top score below 0.5")
+    "3 % of the target rows are predicted 'cat' with a top score below 0.5"
     """
-    if group.startswith(("confidence", "top score")):
-        return f"of {group}"
-    return group.replace(", confidence", " with confidence").replace(", top score", " with top score")
+    if group.startswith("top score"):
+        return f"{group.replace('top score', 'the top score is', 1)} for {share} of the target rows"
+    return f"{share} of the target rows are {group.replace(', top score', ' with a top score')}"
 
 
 def outside_known(classes: Sequence[Label], free: MixRows, known: Interval, known_from: str) -> str:
-    """The finding where only the known bounds of the mix are contradicted."""
+    """What is said where only the stated bounds of the mix are contradicted."""
     units = (np.eye(1, len(classes), label)[0] for label in range(len(classes)))  # one at a time: K x K are many
     ends = [(free.largest(unit), -free.largest(-unit)) for unit in units]
     upper, lower = np.array(ends).T
@@ -245,14 +254,14 @@ def outside_known(classes: Sequence[Label], free: MixRows, known: Interval, know
     )  # fmt: skip
     return (
         f"Under label shift {between(lower[label], upper[label])} of the target would be {classes[label]!r}, but "
-        f"{known_from} {bound}. Either these bounds are wrong or label shift does not hold."
+        f"{known_from} {bound}. One of the two is wrong."
     )
 
 
 def noticeable(
     counts: CellCounts, mix: FloatArray, variance: FloatArray, *, level: float, contamination: float = 0.0
-) -> tuple[str, ...]:
-    """Differences that are refused in nearly every draw, in words; none where classes are many or rows are few.
+) -> tuple[Noticeable, ...]:
+    """Differences that are rejected in nearly every draw; none where classes are many or rows are few.
 
     A difference that a change of the mix explains is not noticed. So its size is measured by the distance from the
     nearest mix of the source's classes, in standard deviations of the cells.
@@ -265,7 +274,7 @@ def noticeable(
         return ()
     hurdle, explained = log(1 / (level_shares(counts.n_classes).differences * level)), counts.rates @ mix
     needed = LEARNING * (np.sqrt(2 * hurdle) + POWER_QUANTILE) / np.sqrt(1 - 1 / N_FOLDS)
-    # Cells that nothing falls into, such as confidence below 50 % of two classes, would make any row conspicuous.
+    # Cells that nothing falls into, such as top scores below 0.5 of two classes, would make any row conspicuous.
     filled = counts.target + counts.source.sum(axis=1) > 0
     least = (unsure.members[0] > 0) & filled
     half = int(np.argmin(np.abs(unsure.members @ explained - 0.5)))
@@ -274,13 +283,10 @@ def noticeable(
     moving = np.where(below, explained / inside, -explained / outside)  # into ``below``, spread as the rows are
     new = needed / _distance(counts, least / least.sum(), variance)
     moved = needed * PROBE / _distance(counts, explained + PROBE * moving, variance)
-    found = [
-        (new, f"{{}} of the target rows are of a kind that the source does not have, if they are of "
-              f"{unsure.names[0]}", percent),
-        (moved, f"the share of target rows of {unsure.names[half]} is {{}} larger than the mix explains", points),
-    ]  # fmt: skip
     more = ROWS_FOR_LEARNING * hurdle / counts.n_target + contamination
-    return tuple(words.format("about " + said(size + more)) for size, words, said in found if size + more < 1)
+    edges = _edges(counts)[-len(unsure.names) :]  # below the first ones there may be no row
+    found = Noticeable("new", new + more, edges[0]), Noticeable("moved", moved + more, edges[half])
+    return tuple(one for one in found if one.size < 1)
 
 
 def _distance(counts: CellCounts, shares: FloatArray, variance: FloatArray) -> float:

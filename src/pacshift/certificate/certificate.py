@@ -149,8 +149,8 @@ class Certificate:
     >>> certificate.sets([[0.9, 0.1], [0.1, 0.9]])
     array([[ True, False],
            [False,  True]])
-    >>> print(certificate.explain().splitlines()[4])
-    Data: 400 labelled source examples (fewest: 200 of class 0), 400 unlabelled target examples, 2 classes.
+    >>> print(certificate.explain().splitlines()[-3])
+    Sets on the target: 100 % name one label, 0 % both, none is empty; 1.000 labels on average.
     """
 
     thresholds: FloatArray
@@ -554,21 +554,22 @@ class Certificate:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update({name: read_only(value) for name, value in state.items()})
 
-    def explain(self) -> str:
-        """Say in plain words what is guaranteed, under which assumption, from which data, by which sets.
+    def explain(self, *, full: bool = False) -> str:
+        """Say in plain words what is promised, if what holds, which change it implies, how useful the sets are.
+
+        Parameters
+        ----------
+        full : bool
+            Everything, a paragraph each, instead of the few lines that matter most.
 
         Returns
         -------
         str
-            One line each for the guarantee, the assumption (if there is one), the data, the sets and every note.
+            A line each for the promise, the implied change, the test, the worst class, the sets, and a note.
         """
-        return self._words
-
-    @cached_property
-    def _words(self) -> str:
         from pacshift.words.statements import explain
 
-        return explain(self)
+        return explain(self, full=full)
 
     def plot(self) -> "Figure":
         """Draw the certificate: label mix, misses by class and, if they were counted, set sizes.

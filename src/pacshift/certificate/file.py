@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from pacshift.assumption import Assumption
+from pacshift.assumption import Assumption, Noticeable
 from pacshift.bounds import BoundCurve, Interval, Sensitivity
 from pacshift.certificate.provenance import Provenance
 from pacshift.files import codec
@@ -141,7 +141,15 @@ CLASS_FIELDS = (
 )
 CLASS = Entries({field.name: field.kind for field in CLASS_FIELDS})
 ENDS = _Ends(SHARES, lambda ends: Interval(*ends), least=2, most=2)
-ASSUMPTION = record(Assumption, level=RATE, mix=SHARES, observed=SHARES, explained=SHARES, allowed=ENDS)
+ASSUMPTION = record(
+    Assumption,
+    level=RATE,
+    mix=SHARES,
+    observed=SHARES,
+    explained=SHARES,
+    allowed=ENDS,
+    noticeable=ListOf(record(Noticeable, size=SHARE)),
+)
 CURVE = record(BoundCurve, source_errors=SHARES, bounds=SHARES, chosen=SHARE)
 SENSITIVITY = record(Sensitivity, contamination=SHARES, bounds=SHARES)
 FIELDS = (
@@ -185,7 +193,7 @@ _INSIDE: dict[Compared, tuple[str, ...]] = {
     "equal": ("assumption.refuted",),
     "words": (
         *(f"method_facts.{name}" for name in ("idea", "extra_assumption", "version")),
-        *(f"assumption.{name}" for name in ("groups", "finding", "noticeable")),
+        *(f"assumption.{name}" for name in ("groups", "finding")),
     ),
 }
 COMPARED: dict[str, Compared] = {
@@ -224,7 +232,7 @@ def to_document(certificate: "Certificate") -> dict[str, Any]:
     values = {field.name: getattr(certificate, field.python) for field in FIELDS if field.name not in _MADE_HERE}
     if certificate.assumption is not None:
         values["assumption"] = certificate.assumption.with_largest_differences()
-    values["in_words"] = certificate.explain().splitlines()
+    values["in_words"] = certificate.explain().splitlines()[:-1]  # but for where to read more
     columns = (_per_class(getattr(certificate, field.python), len(certificate.classes)) for field in CLASS_FIELDS)
     values["classes"] = [dict(zip(CLASS.kinds, row, strict=True)) for row in zip(*columns, strict=True)]
     return codec.seal({"format": FORMAT, "version": VERSION} | DOCUMENT.write(values))

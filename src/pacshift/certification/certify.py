@@ -39,7 +39,7 @@ from pacshift.scores.kind import require_same_kind
 from pacshift.tally import Tally
 from pacshift.tally.grid import single_cuts
 from pacshift.tally.once import Input, all_inputs, limited
-from pacshift.words.findings import by_labels_note, often_missed_note, suspicious
+from pacshift.words.findings import by_labels_note, suspicious
 from pacshift.words.numbers import up
 
 logger = logging.getLogger(__name__)
@@ -171,8 +171,6 @@ def _certificate(
     tally, labelled, method, solution = data.tally, data.labelled, found.method, found.solution
     cuts, curve = solution.thresholds, solution.curve
     by_labels = () if labelled is None else by_labels_note(found, asked, labelled.n_rows)
-    whose = "label-shifted " if request.contamination and method.assumes_label_shift else ""
-    missed = often_missed_note(found.misses, tally.classes, epsilon=request.epsilon, whose=whose)
     accepts = method.guarantee == "pac-accepted"
     # A promise that rests on label shift and is not empty says what if part of the target is not label-shifted.
     rests_on_shift = promises_target(method) and method.assumes_label_shift and not np.isneginf(cuts).all()
@@ -218,7 +216,7 @@ def _certificate(
         assumption=assumption,
         score_kind=tally.full_source_kind,
         reasons=solution.reasons,
-        notes=(*by_labels, *solution.notes, *missed, *suspicious(tally)),
+        notes=(*suspicious(tally), *by_labels, *solution.notes),
         find_curves=find_curves if rests_on_shift or curve is not None else None,
         never_empty=request.never_empty,
         transform=data.transform,

@@ -17,10 +17,10 @@ from pacshift.scores.check import check_labels, check_rate, check_scores
 from pacshift.scores.frames import index_of, is_stream, to_values
 from pacshift.scores.names import shorten
 from pacshift.tally.once import Role, counts_sha256
-from pacshift.words.display import short_repr
 from pacshift.words.findings import are_its_labels, check_in_words, class_limit, label_shares, stated_shares
+from pacshift.words.verdicts import word_of
 
-CheckVerdict: TypeAlias = Literal["kept", "consistent", "broken", "above", "no evidence"]
+CheckVerdict: TypeAlias = Literal["kept", "not-proven", "broken", "within-epsilon", "above-epsilon", "no-evidence"]
 
 CHANCE_TO_DECIDE = 0.8
 """What "would probably decide" means: the usual power of a planned study."""
@@ -35,11 +35,12 @@ class Check:
 
     Parameters
     ----------
-    verdict : {"kept", "consistent", "broken", "above", "no evidence"}
+    verdict : {"kept", "not-proven", "broken", "within-epsilon", "above-epsilon", "no-evidence"}
         ``"kept"``: the whole interval is at most epsilon. ``"broken"``: all of it is above, although the
-        certificate guarantees the target, or a class is missed more often than was promised for every class.
-        ``"above"``: all of it is above, but no such thing was guaranteed. ``"consistent"``: these rows are too few
-        to tell. ``"no evidence"``: these rows are not the target's, as ``seen_as`` or ``classes_apart`` says.
+        certificate promises this about the target, or a class is missed more often than was promised for every
+        class. ``"within-epsilon"``, ``"above-epsilon"``: the same where no such thing was promised.
+        ``"not-proven"``: these rows are too few to tell. ``"no-evidence"``: these rows are not the target's, as
+        ``seen_as`` or ``classes_apart`` says.
     lower, upper : float
         Exact interval of the error of the population that the rows were drawn from (Clopper and Pearson).
     level : float
@@ -48,7 +49,7 @@ class Check:
         With so many rows, this number of misses or fewer shows an error of at most epsilon, that number or more an
         error above it. None if no number does.
     rows_to_decide : int or None
-        If the verdict is ``"consistent"``: about how many rows in all would decide with a chance of 80 %, were the
+        If the verdict is ``"not-proven"``: about how many rows in all would decide with a chance of 80 %, were the
         error exactly the one seen here. None where the error is too close to epsilon to tell.
     text : str
         All this in words.
@@ -88,7 +89,7 @@ class Check:
     >>> found.verdict, found.error, round(found.upper, 3)
     ('kept', 0.0, 0.045)
     >>> check(certificate, scores, labels).verdict
-    'no evidence'
+    'no-evidence'
     """
 
     verdict: CheckVerdict
@@ -109,7 +110,8 @@ class Check:
     seen_as: Role | None = field(repr=False)
     of_accepted: bool = field(default=False, repr=False)
 
-    __repr__ = short_repr
+    def __repr__(self) -> str:
+        return f"{word_of(self.verdict)}: {self.text}"
 
     @property
     def n_judged(self) -> int:
@@ -139,7 +141,7 @@ def check(
     """Was the promise kept? Compare the sets of labelled rows with epsilon.
 
     The rows must be a random sample of the target, and not be among those that the certificate was made from.
-    Where it can be seen that they are not, the verdict is ``"no evidence"``. The interval is for one look at a
+    Where it can be seen that they are not, the verdict is ``"no-evidence"``. The interval is for one look at a
     number of rows that was fixed beforehand: m looks at more and more labels need ``level=1 - 0.05 / m``.
 
     Parameters
@@ -179,13 +181,13 @@ def check(
     >>> certificate = calibrate(source, labels, target, epsilon=0.1, delta=0.05, method="PS-W")
     >>> scores, truth = population.draw([0.5, 0.5], 1000, rng=3)
     >>> found = check(certificate, scores, truth)
-    >>> found.text[:46]
-    'The error is at most the 10 % asked for (error'
+    >>> found.text[:45]
+    '55 of 1,000 rows were missed, 5.5 % (95 % int'
     >>> found.missed <= found.kept_up_to, found.kept_up_to, found.broken_from
     (True, 81, 120)
     >>> few = check(certificate, certificate.sets(scores[:50]), truth[:50])
     >>> few.verdict, few.rows_to_decide > 50
-    ('consistent', True)
+    ('not-proven', True)
     """
     level, given, classes = check_rate(level, "level"), sets_or_scores, certificate.classes
     names = () if certificate.columns is None else certificate.columns.scores
@@ -270,6 +272,7 @@ def check_evaluation(
     # The most misses whose interval lies below epsilon, and the most hits whose interval lies above it.
     few, hits = (binomial_cut(n_judged, epsilon=share, delta=(1 - level) / 2) for share in (epsilon, 1 - epsilon))
     above, kept, apart = tuple[Label, ...](), tuple[Label, ...](), tuple[Label, ...]()
+    verdict: CheckVerdict
     stated, limit = stated_shares(certificate), class_limit(certificate)
     if stated is not None:
         seen = label_shares(evaluation, level)
@@ -277,15 +280,17 @@ def check_evaluation(
     if limit is not None:  # promised for every class: the intervals hold together
         together = clopper_pearson(missed, evaluation.class_counts, delta=(1 - level) / len(classes))
         above, kept = named(together.lower > limit), named(together.upper <= limit)
-    verdict: CheckVerdict = "kept" if interval.upper <= epsilon else "consistent"
+    promised, verdict = certificate.guarantee in ("pac-target", "pac-accepted"), "not-proven"
+    if interval.upper <= epsilon:
+        verdict = "kept" if promised else "within-epsilon"
     if are_its_labels(seen_as, certificate):
-        verdict = "no evidence"
+        verdict = "no-evidence"
     elif above:
         verdict = "broken"
     elif interval.lower > epsilon:
-        verdict = "broken" if certificate.guarantee in ("pac-target", "pac-accepted") else "above"
+        verdict = "broken" if promised else "above-epsilon"
     elif apart:
-        verdict = "no evidence"
+        verdict = "no-evidence"
     found = Check(
         verdict=verdict,
         lower=float(interval.lower),
@@ -295,7 +300,7 @@ def check_evaluation(
         broken_from=n_judged - hits if hits >= 0 else None,
         rows_to_decide=(
             _rows_to_decide(epsilon, n_missed / n_judged, n_judged, level, of_all=n_judged / evaluation.n)
-            if verdict == "consistent" and n_judged
+            if verdict == "not-proven" and n_judged
             else None
         ),
         text="",

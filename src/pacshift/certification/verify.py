@@ -195,7 +195,7 @@ def verify(
             found = found.with_curves()
         now = found.provenance
         numbers, words = differences(stored, found)
-        if not isinstance(certificate, Certificate) and words_in(certificate) != stored.explain().splitlines():
+        if not isinstance(certificate, Certificate) and words_in(certificate) != to_document(stored)["in_words"]:
             words.append("in_words is not what the numbers of the file say")
         if (made.pacshift_version, made.code, made.solver) == (now.pacshift_version, now.code, now.solver):
             numbers, words = numbers + words, []  # nothing else can be the reason

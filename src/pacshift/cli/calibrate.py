@@ -1,5 +1,6 @@
 """``pacshift calibrate``: tables or tallies to a certificate."""
 
+import shlex
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
@@ -79,7 +80,7 @@ def certify(
     from pacshift.cli.inputs import open_data
     from pacshift.files.codec import seal
     from pacshift.tally.groups import check_labels_per
-    from pacshift.words.statements import statements
+    from pacshift.words.statements import full_paragraphs, short_lines
 
     target_label, labelled, labels_per = shared.target_label, shared.labelled, shared.labels_per
     force, as_json, seed = shared.force, shared.as_json, shared.seed
@@ -116,7 +117,8 @@ def certify(
         document = {"certificate": str(out), "trivial": certificate.trivial, **to_document(certificate)}
         print_json(seal(document))  # so that what is printed can be loaded like the file
     else:
-        print_words(statements(certificate))
+        more = f"More: pacshift report {shlex.quote(str(out))}"
+        print_words(full_paragraphs(certificate) if shared.full else [*short_lines(certificate), more])
         say_written(out)
     if certificate.trivial:
         raise typer.Exit(NOTHING_CERTIFIED)

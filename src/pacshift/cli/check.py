@@ -1,4 +1,4 @@
-"""``pacshift check``: labels arrived later. Was the guarantee kept?"""
+"""``pacshift check``: labels arrived later. Was the promise kept?"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,7 +9,8 @@ import typer
 from pacshift.cli import options
 from pacshift.cli.console import BROKEN, note, plain, print_json, results, right_aligned
 from pacshift.cli.options import basic, expert, output, tables
-from pacshift.words.numbers import at_most, between, given, mean_size, percent
+from pacshift.words.numbers import DIGITS, MAX_LISTED, at_most, between, digits_against, given, mean_size, percent
+from pacshift.words.verdicts import COLOURS, VERDICTS
 
 if TYPE_CHECKING:
     from pacshift import Certificate, Check
@@ -32,10 +33,8 @@ def check(
     by_position: options.ByPosition = False,
     level: Annotated[float, expert("--level", "Confidence of the interval around the error.")] = 0.95,
     fail_on: Annotated[
-        Literal["broken", "consistent"],
-        output(
-            "--fail-on", "Exit with 4 if the error is above epsilon, or also if these rows are too few to tell."
-        ),
+        Literal["broken", "not-proven", "consistent"],
+        output("--fail-on", "Exit with 4 if broken, or also if not proven (or consistent: the same)."),
     ] = "broken",
     model_id: options.UsedModelId = None,
     group: Annotated[
@@ -46,9 +45,10 @@ def check(
         ),
     ] = None,
     drop_invalid: options.DropInvalid = False,
+    full: options.Full = False,
     as_json: options.Json = False,
 ) -> None:
-    """Compare the sets with true labels: error and size per class, and whether the guarantee was kept.
+    """Compare the sets with true labels: is the promise kept?
 
     Exit code 4 says that the error is above epsilon, whatever was promised, or that these rows are not the
     target's (see --level, --fail-on).
@@ -77,10 +77,10 @@ def check(
     if as_json:
         print_json({**_document(certificate, found), "group": group})
     else:
-        _show(certificate, found)
+        _show(certificate, found, full=full)
         if group is not None:
             results().print(f"One random row of each {plain(repr(group))} was compared.")
-    fine = ("kept",) if fail_on == "consistent" else ("kept", "consistent")
+    fine = ("kept", "within-epsilon", *(["not-proven"] if fail_on == "broken" else []))
     if found.verdict not in fine:  # a pipeline must stop, whatever the method had promised
         raise typer.Exit(BROKEN)
 
@@ -95,8 +95,8 @@ def group_column(certificate: "Certificate", table: "list[Path]", group: str | N
     if remembered in open_source(list(table), label=None, columns=certificate.columns).schema.names:
         return remembered
     note(
-        f"the certificate is about a random case of a random {remembered!r}, but this table has no such column: "
-        "every row counts as a draw of its own. Name the column with --group if rows belong together."
+        f"the certificate is about one random case per {remembered!r}, but this table has no such column: every "
+        "row counts by itself. Name the column with --group if rows belong together."
     )
     return None
 
@@ -142,20 +142,36 @@ def _ends(interval: "Interval", label: int) -> list[float]:
     return [float(interval.lower[label]), float(interval.upper[label])]
 
 
-def _show(certificate: "Certificate", found: "Check") -> None:
+def _show(certificate: "Certificate", found: "Check", *, full: bool) -> None:
+    """The verdict, then the table: of many classes those that were missed most, unless ``full``."""
+    import numpy as np
+
+    from pacshift.words.display import MAX_ROWS
+
     result, stated, console = found.evaluation, certificate.class_miss, results()
+    verdict = VERDICTS[found.verdict]
+    console.print(f"[{COLOURS[verdict.tone]}]{verdict.word}[/]: {plain(found.text)}")
     interval = f"{given(found.level)} interval"
-    table = right_aligned("class", "rows", "missed", interval, "the certificate says", "mean size", left=1)
+    table = right_aligned("class", "rows", "missed", interval, "certificate", "labels per set", left=1)
 
     def add(name: str, rows: int, error: float, ends: Sequence[Any], *says: str, style: str = "") -> None:
-        cells = (percent(error), between(float(ends[0]), float(ends[1]))) if rows else ("-", "-")
+        low, high = map(float, ends)
+        cells = (percent(error), between(low, high, digits if style else DIGITS)) if rows else ("-", "-")
         table.add_row(plain(name), f"{rows:,}", *cells, *says, style=style)
 
-    for label, name in enumerate(certificate.classes):
+    digits = digits_against(found.lower, certificate.epsilon)  # as in the sentence
+    shown = list(range(len(certificate.classes)))
+    is_cut = len(shown) > MAX_ROWS and not full
+    if is_cut:  # a class without rows has no error
+        errors = np.where(result.class_counts > 0, result.class_error, -1.0)
+        shown = np.argsort(-errors, kind="stable")[:MAX_LISTED].tolist()
+    for label in shown:
         rows, size = int(result.class_counts[label]), mean_size(result.class_size[label])
         says = "-" if stated is None else between(stated.lower[label], stated.upper[label])
         ends = _ends(found.class_interval, label)
-        add(str(name), rows, result.class_error[label], ends, says, size if rows else "-")
+        add(str(certificate.classes[label]), rows, result.class_error[label], ends, says, size if rows else "-")
+    if is_cut:
+        table.add_row(f"... the most missed of {len(certificate.classes)}; --full shows all")
     table.add_section()
     promise = f"at most {given(certificate.epsilon)}" if certificate.guarantee == "pac-target" else "-"
     add("all", result.n, result.error, (found.lower, found.upper), promise, mean_size(result.size), style="bold")
@@ -163,10 +179,8 @@ def _show(certificate: "Certificate", found: "Check") -> None:
         one, bound = found.one_label_interval, certificate.one_label_error
         says = "-" if bound is None else at_most(bound)
         n_one = int(result.alone_counts.sum())
-        add("sets with one label", n_one, result.one_label_error, (one.lower, one.upper), says, "1.000")
+        add("one-label sets", n_one, result.one_label_error, (one.lower, one.upper), says, "1.000")
         for label, name in enumerate(certificate.classes if len(certificate.classes) <= MOST_ALONE else ()):
             count, error = int(result.alone_counts[label]), result.alone_error[label]
             add(f"only {name!r}", count, error, _ends(found.alone_interval, label), "-", "1.000")
     console.print(table)
-    colour = {"consistent": "yellow", "kept": "green"}.get(found.verdict, "red")
-    console.print(f"[{colour}]{found.verdict}[/]: {plain(found.text)}")

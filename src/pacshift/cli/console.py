@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 import typer
 from rich.console import Console
@@ -35,9 +35,6 @@ from pacshift.errors import (
     install_line,
 )
 from pacshift.files.origin import EPOCH_VARIABLE, current_time
-
-if TYPE_CHECKING:
-    from pacshift.words.statements import Statement
 
 BAD_INPUT, NOTHING_CERTIFIED, BROKEN, OTHER_MODEL, GAP, UNEXPECTED = 2, 3, 4, 5, 6, 1
 PIPE_WIDTH = 120  # columns of tables that go into a file or a pipe
@@ -145,14 +142,11 @@ def visible_json(document: object) -> str:
     return "".join(char if char.isprintable() or char == "\n" else json.dumps(char)[1:-1] for char in text)
 
 
-def print_words(statements: "Iterable[Statement]") -> None:
-    """Print what is said about a certificate, with the heads in bold."""
-    console = results()
-    for one in statements:
-        first, *more = in_flags(str(one)).removeprefix(one.head).splitlines()
-        console.print(f"[bold]{plain(one.head)}[/]{plain(first)}" if one.head else plain(first))
-        for line in more:
-            console.print(plain(line))
+def print_words(lines: Iterable[str]) -> None:
+    """Print lines or paragraphs, each with its head in bold: what stands before the first colon."""
+    for line in lines:
+        head, colon, text = in_flags(line).partition(": ")
+        results().print(f"[bold]{plain(head)}[/]{colon}{plain(text)}")
 
 
 def right_aligned(*headings: str, left: int) -> Table:
@@ -166,7 +160,7 @@ def right_aligned(*headings: str, left: int) -> Table:
 def say_written(*files: Path) -> None:
     """Name the files that were written."""
     for file in files:
-        results().print(f"written: {plain(file)}")
+        results().print(f"Written: {plain(file)}")
 
 
 @contextmanager

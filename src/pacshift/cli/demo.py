@@ -47,12 +47,13 @@ def demo(
 def _document(found: "Findings", files: dict[str, Path]) -> dict[str, object]:
     """The answer for machines."""
     from pacshift.cli.simulated import PANEL
+    from pacshift.words.statements import short_lines
 
     return {
         "panel": PANEL,
         "epsilon": found.certificate.epsilon,
         "delta": found.certificate.delta,
-        "in_words": found.certificate.explain().splitlines(),
+        "in_words": short_lines(found.certificate),
         "draws": len(found.trials),
         "methods": [{**asdict(row), "draws_above_epsilon": found.above(row.method)} for row in found.trials[0]],
         "rare_classes": asdict(found.rare),
@@ -63,7 +64,7 @@ def _document(found: "Findings", files: dict[str, Path]) -> dict[str, object]:
 def _show(found: "Findings", files: dict[str, Path]) -> None:
     """The answer for people."""
     from pacshift.cli.simulated import N_CLASSES, N_ROWS, ROWS, SOURCE_MIX, TARGET_MIX
-    from pacshift.words.statements import statements
+    from pacshift.words.statements import short_lines
 
     console, epsilon, draws = results(), found.certificate.epsilon, len(found.trials)
     name = plain(repr(found.class_names[1]))
@@ -95,7 +96,7 @@ def _show(found: "Findings", files: dict[str, Path]) -> None:
         f"errors {case.errors['PS-LP']:.4f} and {case.errors['PS-LW']:.4f})."
     )
     console.print()
-    print_words(one for one in statements(found.certificate) if one.name != "sizes")
+    print_words(short_lines(found.certificate))
     console.print()
     for kind in ("report", "figure"):
         console.print(f"{kind}: {plain(files[kind])}")

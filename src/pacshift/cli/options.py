@@ -114,6 +114,7 @@ UsedModelId = Annotated[
     ),
 ]
 Force = Annotated[bool, output("--force -f", "Overwrite an existing output.")]
+Full = Annotated[bool, output("--full", "Print everything.")]
 Json = Annotated[bool, output("--json", "Print one JSON object, nothing else.")]
 
 Score = Annotated[
@@ -183,6 +184,7 @@ class Certifying:
     seed: Seed = 0
     engine: Engine = "arrow"
     force: Force = False
+    full: Full = False
     as_json: Json = False
 
 

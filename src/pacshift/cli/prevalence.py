@@ -15,6 +15,9 @@ from pacshift.words.numbers import all_but, between, numbers_between, percent
 if TYPE_CHECKING:
     from pacshift import Prevalence
 
+WIDEST_TOLD = 0.5
+"""A range of the accuracy that is wider says nothing. A round number."""
+
 
 def prevalence(
     *,
@@ -92,53 +95,45 @@ def document(found: "Prevalence") -> dict[str, object]:
 
 
 def _show(found: "Prevalence") -> None:
-    from pacshift.words.statements import guessing, tells_accuracy
+    """The table, of many classes those with the highest bounds; labels and label shift in columns of their own."""
+    import numpy as np
 
-    console = results()
-    sure = f"is right with probability at least {all_but(found.delta)}"
-    if found.rests_on == "labels":
-        _show_by_labels(found, sure)
+    from pacshift.words.display import MAX_ROWS
+
+    console, sure, other = results(), f"with confidence {all_but(found.delta)}", found.by_label_shift
+    by_labels, shares = found.rests_on == "labels", found.class_counts / found.class_counts.sum()
+    shown = np.arange(len(found.classes))
+    if len(shown) > MAX_ROWS:
+        shown = np.argsort(-found.mix.upper, kind="stable")[:MAX_ROWS]
+    beside = ("by label shift",) if by_labels else ("weight", "recall")
+    table = Table("class", "source", "target", *beside)
+    for place in shown.tolist():
+        row = [percent(shares[place]), between(found.mix.lower[place], found.mix.upper[place])]
+        if by_labels:
+            row.append("-" if other is None else between(other.mix.lower[place], other.mix.upper[place]))
+        else:
+            row.append(numbers_between(found.weights.lower[place], found.weights.upper[place]))
+            row.append(between(found.recall.lower[place], found.recall.upper[place]))
+        table.add_row(plain(found.classes[place]), *row)
+    console.print(table)
+    if len(found.classes) > len(shown):
+        console.print(f"The {MAX_ROWS} highest bounds of {len(found.classes):,}; --json has all.")
+    if not by_labels:
+        labels = f" and the {found.n_labels:,} labelled rows are a random sample" if found.n_labels else ""
+        said = f"If label shift holds{labels}, all bounds hold together {sure}."
+        if found.accuracy_at_most - found.accuracy <= WIDEST_TOLD:
+            said += f" Accuracy of the top label: {between(found.accuracy, found.accuracy_at_most)}."
+        console.print(said)
         return
-    table = Table("class", "share of the target", "share of the source", "weight", "recall")
-    shares = found.class_counts / found.class_counts.sum()
-    for place, name in enumerate(found.classes):
-        share = between(found.mix.lower[place], found.mix.upper[place])
-        weight = numbers_between(found.weights.lower[place], found.weights.upper[place])
-        recall = between(found.recall.lower[place], found.recall.upper[place])
-        table.add_row(plain(name), share, percent(shares[place]), weight, recall)
-    console.print(table)
-    beside = guessing(found.mix) if tells_accuracy(found.accuracy, found.mix, len(found.classes)) else ""
-    bounds = between(found.accuracy, found.accuracy_at_most)
-    accuracy = f" The classifier's accuracy on the target is then {bounds}{beside}."
-    labels = f", and the {found.n_labels:,} labelled rows are a random sample" if found.n_labels else ""
-    console.print(
-        f"If label shift holds{labels}, all of this {sure}.{accuracy} "
-        "The bounds of these shares on a certificate are wider: it spends most of delta on its sets."
-    )
-
-
-def _show_by_labels(found: "Prevalence", sure: str) -> None:
-    """The shares by labels, and by label shift in a column of its own."""
-    other = found.by_label_shift
-    table = Table("class", "share of the target", "by label shift", "share of the source")
-    shares = found.class_counts / found.class_counts.sum()
-    for place, name in enumerate(found.classes):
-        share = between(found.mix.lower[place], found.mix.upper[place])
-        shift = "-" if other is None else between(other.mix.lower[place], other.mix.upper[place])
-        table.add_row(plain(name), share, shift, percent(shares[place]))
-    console = results()
-    console.print(table)
-    console.print(
-        f"These shares rest on {found.n_labels:,} random labels alone: this {sure}, whatever the shift is."
-    )
+    console.print(f"The bounds rest on {found.n_labels:,} random labels alone; they hold together {sure}.")
     if other is None:
         console.print(f"By predictions nothing can be said: {plain(found.refusal)}", soft_wrap=True)
         return
     apart = ((found.mix.lower > other.mix.upper) | (other.mix.lower > found.mix.upper)).any()
     overlap = (
-        "The two do not overlap: label shift hardly holds." if apart else "The two overlap, which proves nothing."
+        "The two do not overlap: label shift hardly holds." if apart else "The two overlap; that proves nothing."
     )
     console.print(
-        f"If label shift holds, the column beside it {sure}, a statement of its own. {overlap} Do not choose the "
-        "one that you like."
+        f"If label shift holds, those beside them hold together {sure} too, by themselves. {overlap} Do not "
+        "choose the ones you like."
     )

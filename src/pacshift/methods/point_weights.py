@@ -19,7 +19,7 @@ from pacshift.tally import Tally
 from pacshift.tally.coins import score_coins
 from pacshift.tally.stores import SOFT_UNIT
 
-Estimate: TypeAlias = Literal["bbse-soft", "bbse", "mlls"]
+Estimate: TypeAlias = Literal["bbse-soft", "bbse", "bbse-ridge", "mlls"]
 """How the importance weights are estimated: an option of PS-R and WCP."""
 
 MAX_EM_STEPS = 10_000
@@ -103,9 +103,10 @@ class PSR(EstimatedWeights):
 
     Parameters
     ----------
-    estimate : {"bbse-soft", "bbse", "mlls"}
-        How the importance weights are estimated: from sums of probabilities with a ridge, as the authors of the
-        paper do; from counts of predictions; or by maximum likelihood from the same counts.
+    estimate : {"bbse-soft", "bbse", "bbse-ridge", "mlls"}
+        How the importance weights are estimated: from sums of probabilities with a ridge, as the authors' PS-R
+        does; from counts of predictions; from these with a ridge, as the authors' WCP does; or by maximum
+        likelihood from the same counts.
 
     Examples
     --------
@@ -130,8 +131,8 @@ class WCP(EstimatedWeights):
 
     Parameters
     ----------
-    estimate : {"bbse-soft", "bbse", "mlls"}
-        How the importance weights are estimated; see ``PSR``.
+    estimate : {"bbse-soft", "bbse", "bbse-ridge", "mlls"}
+        How the importance weights are estimated; see ``PSR``. The authors' code has ``"bbse-ridge"``.
 
     Examples
     --------
@@ -167,8 +168,8 @@ def estimate_weights(tally: Tally, estimate: Estimate = "bbse-soft") -> FloatArr
     ----------
     tally : Tally
         Counts of source and target.
-    estimate : {"bbse-soft", "bbse", "mlls"}
-        ``bbse_soft`` with ridge 1/min(m, n) as the authors of the paper use it, ``bbse`` or ``mlls``.
+    estimate : {"bbse-soft", "bbse", "bbse-ridge", "mlls"}
+        Soft BBSE with the ridge 1/min(m, n); hard BBSE without one, or with the same; or ``mlls``.
 
     Returns
     -------
@@ -186,12 +187,15 @@ def estimate_weights(tally: Tally, estimate: Estimate = "bbse-soft") -> FloatArr
     >>> estimate_weights(source + Tally.from_target([[0.9, 0.1]] * 3 + [[0.2, 0.8]]), "bbse")
     array([1.5, 0.5])
     """
-    if estimate != "bbse-soft":
+    ridge = 1 / min(tally.n_source, tally.n_target)
+    if estimate in ("bbse", "mlls"):
         weights = (bbse if estimate == "bbse" else mlls)(tally.confusion, tally.target)
+    elif estimate == "bbse-ridge":
+        weights = bbse_soft(tally.confusion / tally.n_source, tally.target / tally.n_target, ridge=ridge)
     elif tally.soft is not None:
         source = tally.soft.source * (SOFT_UNIT / tally.n_source)
         target = tally.soft.target * (SOFT_UNIT / tally.n_target)
-        weights = bbse_soft(source, target, ridge=1 / min(tally.n_source, tally.n_target))
+        weights = bbse_soft(source, target, ridge=ridge)
     else:
         raise InputError(
             'the estimate "bbse-soft" needs sums of probabilities, which this tally lacks: '

@@ -224,14 +224,15 @@ def _solve_in_order(
 def _next_pivot(lower: FloatArray, upper: FloatArray, surest: str) -> tuple[int, int]:
     """The cell furthest from 0 for its size: of "any", of the diagonal ("own"), or of the first column.
 
+    Of cells that are equally far, the largest.
     Where all of them may be 0, it is the best one of the worst column: the class to be named.
     """
     if surest == "own":
         lower, upper = np.diagonal(lower)[None, :], np.diagonal(upper)[None, :]
     elif not surest:
         lower, upper = lower[:, :1], upper[:, :1]
-    far = np.maximum(np.abs(lower), np.abs(upper))
-    sure = np.maximum(lower, -upper) / np.where(far > 0, far, 1)
+    near, far = np.maximum(lower, -upper), np.maximum(np.abs(lower), np.abs(upper))
+    sure = near / np.where(far > 0, far, 1) + 1e-9 * near / max(float(far.max()), np.finfo(float).tiny)
     best = sure.max(axis=0)
     column = int(np.argmax(best) if best.max() > 0 else np.argmin(best))
     return column if surest == "own" else int(np.argmax(sure[:, column])), column

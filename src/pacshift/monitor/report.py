@@ -12,10 +12,11 @@ from pacshift.certificate import Certificate
 from pacshift.errors import InputError
 from pacshift.files.writing import PathLike, atomic_write
 from pacshift.monitor.calendar import Gap
-from pacshift.monitor.verdict import Verdict, missed_in_words
+from pacshift.monitor.verdict import Verdict
 from pacshift.tally import Tally
 from pacshift.tally.grid import mean_binned_size
 from pacshift.words.display import short_repr
+from pacshift.words.numbers import between, digits_against
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -103,7 +104,7 @@ class PeriodReport:
     @property
     def missed(self) -> str | None:
         """What the sets in use miss, in words; None if refuted."""
-        return None if self.error is None else missed_in_words(self.error, self.epsilon)
+        return None if self.error is None else between(*self.error, digits_against(self.error[0], self.epsilon))
 
     @property
     def alert(self) -> bool:

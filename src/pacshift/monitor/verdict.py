@@ -21,7 +21,7 @@ from pacshift.mix.programs import largest_means
 from pacshift.rows.columns import Columns
 from pacshift.tally import Tally
 from pacshift.words.findings import ways_on
-from pacshift.words.numbers import DIGITS, between, capital, digits_apart, given
+from pacshift.words.numbers import between, capital, digits_against, given
 
 Verdict: TypeAlias = Literal["kept", "consistent", "broken", "refuted"]
 
@@ -114,16 +114,6 @@ class Finding(NamedTuple):
     text: str
 
 
-def missed_in_words(error: tuple[float, float], allowed: float) -> str:
-    """Bounds of what is missed, the same wherever they stand: with enough digits to show that it is too much.
-
-    >>> missed_in_words((0.07891234, 0.1021), 0.1), missed_in_words((0.100041, 0.1386), 0.1)
-    ('7.89 to 10.3 %', '10.004 to 13.86 %')
-    """
-    lower, upper = error
-    return between(lower, upper, digits_apart(allowed, lower) if lower > allowed else DIGITS)
-
-
 def judge(
     fresh: Certificate | str, in_use: Certificate | None, miss_rates: Interval | None, promise: Request
 ) -> Finding:
@@ -138,7 +128,7 @@ def judge(
     def found(verdict: Verdict, missed: tuple[float, float], allowed: float, whose: str) -> Finding:
         beside = f"neither kept nor broken at {given(allowed)} allowed. {HAS_FRESH}"
         said = f", more than the {given(allowed)} allowed. {USE_FRESH}" if verdict == "broken" else f": {beside}"
-        text = f"The sets in use miss {missed_in_words(missed, allowed)} of {whose}{said}"
+        text = f"The sets in use miss {between(*missed, digits_against(missed[0], allowed))} of {whose}{said}"
         return Finding(verdict, (lower, upper), text)
 
     if lower > promise.epsilon:

@@ -3,13 +3,15 @@
 import json
 import math
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 from matplotlib.axes import Axes
 
 from pacshift import plots
+from pacshift.bounds import Interval
 from pacshift.certificate import Certificate
 from pacshift.certificate.file import to_document
 from pacshift.comparison import ComparisonRow
@@ -18,20 +20,12 @@ from pacshift.methods.guarantee import MEANINGS, promises_target
 from pacshift.plots.axes import MAX_CLASSES_SHOWN, class_height, readable
 from pacshift.report.page import Picture, drawn, groups_picture, render, write_page
 from pacshift.rows.sets import mean_and_empty
-from pacshift.words.accepting import accepted_share
 from pacshift.words.findings import LABELS_CERTIFY, OTHER_WAYS, too_small
-from pacshift.words.numbers import all_but, capital, down, given, mean_size, one_of, percent, up
-from pacshift.words.statements import (
-    clean_part,
-    filled,
-    one_label_confidence,
-    statements,
-    tells_accuracy,
-)
+from pacshift.words.numbers import between, capital, given, mean_size, one_of, percent
+from pacshift.words.statements import accepted_share, headline, most_changed, outside, statements
 
-IN_SHORT = ("guarantee", "sizes", "assumption", "origin")
-ACCEPTING_IN_SHORT = ("guarantee", "sets", "assumption", "origin")
-"""Statements for readers who decide but do not calibrate."""
+MAX_BARS = 4
+"""Classes in a small picture of the first screen."""
 
 MAX_INPUTS_SHOWN = 10
 """Files named on the page; the certificate itself, also on the page, names more."""
@@ -40,10 +34,10 @@ MODEL_NOT_STATED = "Not stated: the certificate does not say which classifier th
 
 IN_TABLE = "The numbers are in the table of classes."
 CURVE_ALT = (
-    "How the bound of the target error rises with the share of labels missed on the source: a picture, not a "
-    "second guarantee."
+    "How the bound of the target error rises with the share of labels missed on the source: an illustration; only "
+    "the chosen thresholds are certified."
 )
-SENSITIVITY_ALT = "How the bound of the target error grows with the share of the target that is not label-shifted."
+SENSITIVITY_ALT = "How the bound of the target error grows with the share of the target that breaks label shift."
 
 
 def write_report(
@@ -103,32 +97,28 @@ def render_report(certificate: Certificate, *, comparison: Sequence[ComparisonRo
     >>> from pacshift import Tally, calibrate
     >>> tally = Tally.from_scores([[0.8, 0.2], [0.3, 0.7]] * 100, [0, 1] * 100)
     >>> page = render_report(calibrate(tally, epsilon=0.1, delta=0.05, method="PS-LW"))
-    >>> page[:15], "Guaranteed on the target" in page
+    >>> page[:15], "Promise about the target" in page
     ('<!doctype html>', True)
     """
     certificate = certificate.with_curves()
-    everything = statements(certificate, most_notes=None)
-    said = [replace(one, text=readable(one.text, longest=4000)) for one in everything]
-    by_name, meant = {one.name: one for one in said}, MEANINGS[certificate.guarantee]
-    # What is promised, about whom, on which assumption, and until when; where there is nothing to tell, that.
-    in_short = ACCEPTING_IN_SHORT if certificate.accepts else IN_SHORT
-    short = ("sets", "origin") if certificate.trivial else in_short
-    each = "The top label of a case is accepted, or a person is asked." if certificate.accepts else (
-        "Each case gets a set of possible labels."
-    )  # fmt: skip
-    first, *rest = (by_name[name] for name in short if name in by_name)
+    said = [
+        replace(one, short=readable(one.short, longest=4000), full=readable(one.full, longest=4000))
+        for one in statements(certificate, most_notes=None)
+    ]
+    meant = MEANINGS[certificate.guarantee]
     return render(
         "page.html",
         certificate=certificate,
-        said=by_name,
-        in_short=" ".join([each, capital(first.text), *map(str, rest)]),
-        notes=[one.text for one in said if one.name == "note"],
+        said={one.key: one for one in said},
+        headline=readable(headline(certificate), longest=4000),
+        # The short form; of the notes all, and of what follows from the data the line that says when it was made.
+        lines=[one.short for one in said if one.short and one.key != "note"]
+        + [one.full for one in said if one.key in ("note", "origin")],
         tone="limited" if certificate.trivial else meant.tone,
-        badge="Correct but uninformative" if certificate.trivial else capital(meant.title),
-        how_sure=filled(meant.how_sure, certificate),
+        badge="Uninformative" if certificate.trivial else capital(meant.title),
         method=readable(certificate.method),
-        key_figures=key_figures(certificate),
-        clean_part=clean_part(certificate),
+        bars=_bars(certificate, {one.key: one.facts for one in said}),
+        outside=outside(certificate),
         promises_target=promises_target(certificate),
         threshold_shown=threshold_shown,
         pictures=drawn(_pictures(certificate)),
@@ -143,45 +133,109 @@ def render_report(certificate: Certificate, *, comparison: Sequence[ComparisonRo
 
 
 @dataclass(frozen=True)
-class KeyFigure:
-    """A number worth a card: ``value`` exact, ``shown`` rounded."""
+class Bar:
+    """A row of a small picture: a range from ``low`` to ``high``, and a mark to compare it with."""
 
     name: str
-    shown: str
-    value: float
-    note: str = ""
+    value: str
+    low: float
+    high: float
+    mark: float | None = None
+    marked: bool = False
 
 
-def key_figures(certificate: Certificate) -> list[KeyFigure]:
-    """The numbers a reader looks for first."""
-    epsilon, delta, n_classes = certificate.epsilon, certificate.delta, len(certificate.classes)
-    figures = [
-        KeyFigure("allowed to miss (ε)", given(epsilon), epsilon, f"so {all_but(epsilon)} hit"),
-        KeyFigure("chance to be misled (δ)", given(delta), delta, "by the calibration data"),
-    ]
-    counts = certificate.set_sizes
-    if certificate.accepts:
-        share = accepted_share(certificate) or 0.0
-        return [
-            KeyFigure("allowed to be wrong", given(epsilon), epsilon, "of what is accepted"),
-            figures[1],
-            KeyFigure("accepted", percent(share), share, "of target cases"),
+@dataclass(frozen=True)
+class Bars:
+    """A small picture of the first screen."""
+
+    title: str
+    legend: str
+    rows: Sequence[Bar]
+    scale: float = 1.0
+    limit: float | None = None
+    more: str = ""
+
+
+def _bars(certificate: Certificate, facts: Mapping[str, Mapping[str, Any]]) -> list[Bars]:
+    """Label mix before and after, misses per class with the line at ε, and how many labels sets have."""
+    names, most, found = certificate.classes, MAX_BARS, list[Bars]()
+    before, mix, misses = (
+        certificate.class_counts / max(certificate.n_source, 1),
+        certificate.prevalence,
+        certificate.class_miss,
+    )
+
+    def cut(shown: int, which: str) -> str:
+        return f"The {shown} {which} of {len(names)} classes." if len(names) > shown else ""
+
+    if mix is not None:
+        rows = [
+            Bar(str(names[k]), between(mix.lower[k], mix.upper[k]), mix.lower[k], mix.upper[k], before[k])
+            for k in most_changed(mix, before)[0][:most]
         ]
-    if counts is not None and counts.sum():
-        (mean, empty), single = mean_and_empty(counts), float(counts[1] / counts.sum())
-        figures += [
-            KeyFigure("labels in a set", mean_size(mean), mean, f"on average, of {n_classes}"),
-            KeyFigure("sets with one label", percent(single), single, "of target cases"),
-            KeyFigure("empty sets", percent(empty), empty, "of target cases"),
+        legend = f"Bar: range in the target{outside(certificate)}. Mark: share in the source."
+        found.append(Bars("Label mix.", legend, rows, more=cut(len(rows), "that changed most")))
+    elif "change" in facts and certificate.assumption is not None:
+        now = certificate.assumption.mix
+        order = most_changed(Interval(now, now), before)[0][:most]
+        rows = [Bar(str(names[k]), f"about {percent(now[k])}", 0.0, now[k], before[k]) for k in order]
+        legend = "Bar: estimate for the target. Mark: share in the source."
+        found.append(Bars("Label mix.", legend, rows, more=cut(len(rows), "that changed most")))
+    if misses is not None and not certificate.trivial:
+        worst = np.argsort(-misses.upper, kind="stable")[:most].tolist()
+        rows = [
+            Bar(
+                str(names[k]),
+                between(misses.lower[k], misses.upper[k]),
+                misses.lower[k],
+                misses.upper[k],
+                marked=k == worst[0],
+            )
+            for k in worst
         ]
-    most, least = certificate.one_label_error, certificate.accuracy
-    if most is not None:
-        sure = f"of sets with one label; confidence {one_label_confidence(certificate)}"
-        figures.append(KeyFigure("wrong if one label", f"≤ {up(most)}", most, sure))
-    if least is not None and tells_accuracy(least, certificate.prevalence, n_classes):
-        whose = "its top label, on the target"
-        figures.append(KeyFigure("classifier’s accuracy", f"≥ {down(least)}", least, whose))
-    return figures
+        scale = min(1.0, 1.1 * max(float(misses.upper.max()), certificate.epsilon))
+        legend = (
+            f"Bar: share of each class that is missed{outside(certificate)}; worst class in bold. Line: ε = "
+            f"{given(certificate.epsilon)} for all together."
+        )
+        found.append(
+            Bars("Missed, by class.", legend, rows, scale, certificate.epsilon, cut(len(rows), "highest bounds"))
+        )
+    wrong = certificate.accepted_error
+    if wrong is not None and not certificate.trivial:
+        worst = np.argsort(-wrong.upper, kind="stable")[:most].tolist()
+        rows = [
+            Bar(
+                str(names[k]),
+                between(wrong.lower[k], wrong.upper[k]),
+                wrong.lower[k],
+                wrong.upper[k],
+                marked=k == worst[0],
+            )
+            for k in worst
+        ]
+        legend = (
+            f"Bar: share of a label’s accepted cases that is wrong. Line: ε = {given(certificate.epsilon)} for "
+            "all together."
+        )
+        found.append(
+            Bars("Wrong, by label.", legend, rows, 1.0, certificate.epsilon, cut(len(rows), "highest bounds"))
+        )
+    share = accepted_share(certificate) if certificate.accepts else None
+    if share is not None:
+        rows = [
+            Bar("accepted", percent(share), 0.0, share),
+            Bar("left to a person", percent(1 - share), 0.0, 1 - share),
+        ]
+        found.append(Bars("Cases.", "Share of the target’s cases.", rows))
+    if sizes := facts["sets"]:
+        several = "both labels" if len(names) == 2 else "several labels"
+        shares = {"one label": sizes["one"], several: sizes["several"], "empty": sizes["empty"]}
+        rows = [Bar(name, percent(share), 0.0, share) for name, share in shares.items()]
+        found.append(
+            Bars("Sets.", f"Share of the target’s sets; {mean_size(sizes['mean'])} labels on average.", rows)
+        )
+    return found
 
 
 def _size_note(certificate: Certificate, comparison: Sequence[ComparisonRow]) -> str:
@@ -196,7 +250,7 @@ def _size_note(certificate: Certificate, comparison: Sequence[ComparisonRow]) ->
     if {mean_size(row.size) for row in own if row.size is not None} <= {card}:
         return ""
     return (
-        f"The {card} labels in a set at the top are the mean over the {counts.sum():,} target cases that were "
+        f"The {card} labels per set at the top are the mean over the {counts.sum():,} target cases that were "
         "calibrated on. This table was measured on other cases, or on a whole population."
     )
 
@@ -210,7 +264,7 @@ def _origin(certificate: Certificate) -> list[tuple[str, str]]:
         "By which code": made.code or "not known",
         "Model": made.model_id or MODEL_NOT_STATED,
         "Valid until": made.valid_until,
-        "Note of the maker": made.note,
+        "Maker's note": made.note,
         "Seed": str(made.seed),
     }
     found = [(term, value) for term, value in said.items() if value is not None]
@@ -236,7 +290,7 @@ def _pictures(certificate: Certificate) -> dict[str, Picture]:
     tall, sizes = class_height(min(len(certificate.classes), MAX_CLASSES_SHOWN)), certificate.set_sizes
     what = "the interval of its share" if certificate.prevalence is not None else "the share of predictions"
     mix = f"Share of each class on the source and {what} on the target. {IN_TABLE}"
-    weights = f"Interval of the importance weight of each class. {IN_TABLE}"
+    weights = f"Bounds of the weight of each class. {IN_TABLE}"
     misses = f"Bounds of the share of each class that is missed. {IN_TABLE}"
     allowed, counted = f"{CURVE_ALT} The allowed error is {given(certificate.epsilon)}.", ""
     if sizes is not None and sizes.any():

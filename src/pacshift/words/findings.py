@@ -5,28 +5,22 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pacshift.arrays import Label
 from pacshift.bounds import Interval, clopper_pearson
 from pacshift.certificate import Certificate
 from pacshift.evaluation import Evaluation
 from pacshift.methods import Method
-from pacshift.methods.guarantee import MEANINGS
+from pacshift.methods.guarantee import promises_target
 from pacshift.scores.kind import OTHER
 from pacshift.scores.names import shorten
 from pacshift.scores.transforms import TRANSFORMS
 from pacshift.tally import Tally
-from pacshift.words.numbers import at_least, between, given, mean_size, percent
-from pacshift.words.statements import filled
+from pacshift.words.numbers import between, digits_against, given, mean_size, percent, plural
 
 if TYPE_CHECKING:
     from pacshift.certification.certify import Answer
     from pacshift.certification.check import Check
     from pacshift.certification.refusal import Attempt
     from pacshift.certification.verify import VerifyVerdict
-
-OFTEN_MISSED = 2.0
-"""A class whose miss rate has a lower bound above this many times epsilon is named in a note.
-A round number; not measured."""
 
 FEWEST_ROWS_ALIKE = 50
 """With fewer rows, source and target may well have the same counts by chance. A round number; not measured."""
@@ -47,26 +41,6 @@ OTHER_WAYS = (
 
 LABELS_CERTIFY = "Label a random sample of the target: this certifies sets without label shift."
 """The first way on after a refusal."""
-
-
-def often_missed_note(
-    misses: Interval | None, classes: Sequence[Label], *, epsilon: float, whose: str = ""
-) -> tuple[str, ...]:
-    """A note that names the classes which are shown to be missed more than twice as often as all cases may be.
-
-    ``whose`` is "label-shifted " where the bounds are about that part of the target.
-    """
-    found = np.flatnonzero(misses.lower > OFTEN_MISSED * epsilon) if misses is not None else ()
-    if misses is None or not len(found):
-        return ()
-    worst = found[np.argsort(-misses.lower[found], kind="stable")]
-    listed = [f"{classes[label]!r} ({at_least(misses.lower[label])})" for label in worst[:6].tolist()]
-    more = f" and {len(worst) - 6} more" if len(worst) > 6 else ""
-    return (
-        f"the sets miss more than {given(OFTEN_MISSED * epsilon)} (twice epsilon) of the {whose}cases of "
-        f"{', '.join(listed)}{more}. The promise is about all cases "
-        "together. To limit the misses of every class, set class_epsilon=, or use method PS-LW.",
-    )
 
 
 def by_labels_note(found: "Answer", asked: Method, n_labels: int) -> tuple[str, ...]:
@@ -137,32 +111,30 @@ def suspicious(tally: Tally) -> tuple[str, ...]:
 
 
 def check_in_words(found: "Check", certificate: Certificate) -> str:
-    """The verdict, the counts behind it, why a promise may be broken, and what was promised."""
-    if found.verdict == "no evidence":
-        return f"{_not_the_target(found, certificate)} The error on these rows is {percent(found.error, 4)}."
-    allowed, n_rows, meaning = given(certificate.epsilon), found.n_judged, MEANINGS[certificate.guarantee]
+    """The counts behind the verdict, what was promised, and what may be behind a broken promise."""
+    n_rows, missed, allowed = found.n_judged, found.missed, given(certificate.epsilon)
     if found.of_accepted and not n_rows:
-        return (
-            f"None of these {found.evaluation.n:,} rows is accepted: they say nothing about the error among those."
+        return f"None of these {plural(found.evaluation.n, 'row')} is accepted: they cannot tell."
+    row, how = ("accepted row", "wrong") if found.of_accepted else ("row", "missed")
+    rows = f"{missed:,} of {plural(n_rows, row)} {'was' if missed == 1 else 'were'} {how}, {percent(found.error)}"
+    if found.verdict == "no-evidence":
+        return f"{_not_the_target(found, certificate)} {rows}."
+    interval = between(found.lower, found.upper, digits_against(found.lower, certificate.epsilon))
+    promise = f"the promise allows {allowed}"
+    if certificate.guarantee not in ("pac-target", "pac-accepted"):
+        kind = "this on average only" if promises_target(certificate) else "nothing about the target"
+        promise = f"{allowed} was asked for, but {certificate.method} promises {kind}"
+    sentences = [f"{rows} ({given(found.level)} interval: {interval}); {promise}."]
+    if found.verdict == "not-proven":
+        few, many = found.kept_up_to, found.broken_from
+        about = "" if found.rows_to_decide is None else f"; about {found.rows_to_decide:,} would probably decide"
+        kept = f"No number of misses among {plural(n_rows, 'row')} could show it kept"
+        if few is not None:
+            kept = f"{plural(few, 'miss', 'misses')} or fewer would have shown it kept"
+        broken = f", {many:,} or more broken" if many is not None else ""
+        sentences.append(
+            f"{plural(n_rows, 'row')} {'is' if n_rows == 1 else 'are'} too few to tell{about}. {kept}{broken}."
         )
-    which, missed = ("accepted rows", "wrong") if found.of_accepted else ("rows", "missed")
-    said = f"The error is above the {allowed} asked for"
-    if found.upper <= certificate.epsilon:
-        said = f"The error is at most the {allowed} asked for"
-    elif found.lower <= certificate.epsilon:
-        said = f"An error of at most {allowed} is possible, but {n_rows:,} {which} are too few to be sure"
-    interval = f"{given(found.level)} interval {between(found.lower, found.upper, 4)}"
-    few, many = found.kept_up_to, found.broken_from
-    kept = "none shows" if few == 0 else f"up to {few:,} show" if few is not None else "not even none shows"
-    broken = f"{many:,} or more" if many is not None else "not even all of them"
-    sentences = [
-        f"{said} (error {percent(found.error, 4)}, {interval}).",
-        f"Of {n_rows:,} {which} {found.missed:,} are {missed}: {kept} an error of at most {allowed}, {broken} one "
-        "above it.",
-    ]
-    if found.rows_to_decide is not None:
-        rows = f"about {found.rows_to_decide:,} rows"
-        sentences.append(f"If the true error is the one seen here, {rows} would probably decide.")
     limit = class_limit(certificate)
     if limit is not None:
         sentences.append(_beside_the_limit(found, certificate, given(limit)))
@@ -182,15 +154,10 @@ def check_in_words(found: "Check", certificate: Certificate) -> str:
         # The error of all rows is judged at half of 1 - level; classes, where they are, spend the other half.
         unlucky = (1 - found.level) / (2 if limit is None else 1)
         sentences.append(
-            "The guarantee was broken. Either these rows are not from the target that was calibrated for, or "
-            f"{assumed}, {f'or this does not hold: “{extra}”, ' if extra else ''}"
-            f"or this is one of the unlucky calibrations, at most {given(certificate.delta)}, or these rows are "
-            f"an unlucky sample, at most {given(unlucky)}."
+            "What can be behind it: these rows are not from the target that was calibrated for; "
+            f"{assumed}; {f'this does not hold: “{extra}”; ' if extra else ''}or bad luck, with the calibration "
+            f"data (chance at most {given(certificate.delta)}) or with these rows (at most {given(unlucky)})."
         )
-    if meaning.caveat:
-        sentences.append(f"{certificate.method} {meaning.caveat}.")
-    if found.verdict == "above":
-        sentences.append(f"What it had promised: {filled(meaning.one_line, certificate)}.")
     return " ".join(sentences)
 
 

@@ -98,14 +98,23 @@ def at_least(share: float, digits: int = DIGITS) -> str:
     return f"at least {down(share, digits)}"
 
 
-def between(low: float, high: float, digits: int = DIGITS) -> str:
+def between(low: float, high: float, digits: int = DIGITS, *, word: str = " to ") -> str:
     """Two bounds, rounded outward; one number where both are the same.
 
     >>> between(0.07891, 0.1021), between(2e-9, 0.1021), between(0.34, 0.34)
     ('7.89 to 10.3 %', '0 to 10.3 %', '34 %')
     """
     first, last = _plain(_down(low, digits)), _plain(_up(high, digits))
-    return f"{last} %" if first == last else f"{first} to {last} %"
+    return f"{last} %" if first == last else f"{first}{word}{last} %"
+
+
+def whole_percent(share: float) -> str:
+    """An estimate of what may be missed, rounded up to whole per cents.
+
+    >>> whole_percent(0.137), whole_percent(0.002)
+    ('14 %', '1 %')
+    """
+    return f"{math.ceil(100 * share)} %"
 
 
 def points(difference: float, digits: int = 2) -> str:
@@ -127,6 +136,15 @@ def digits_apart(low: float, high: float, digits: int = DIGITS) -> int:
         if _rounded(100 * _decimal(low), tried, ROUND_CEILING) < _down(high, tried):
             return tried
     return MOST_DIGITS
+
+
+def digits_against(low: float, allowed: float) -> int:
+    """Digits of an interval that begins at ``low``: where it lies above ``allowed``, enough to show it.
+
+    >>> digits_against(0.07, 0.1), digits_against(0.100041, 0.1)
+    (3, 5)
+    """
+    return digits_apart(allowed, low) if low > allowed else DIGITS
 
 
 def numbers_between(low: float, high: float, digits: int = DIGITS) -> str:
@@ -173,6 +191,15 @@ def one_of(texts: Sequence[str]) -> str:
     """
     *before, last = texts or ("",)
     return f"{', '.join(before)} or {last}" if before else last
+
+
+def plural(count: int, word: str, more: str = "") -> str:
+    """A number of things.
+
+    >>> plural(1, "row"), plural(1200, "row"), plural(0, "miss", "misses")
+    ('1 row', '1,200 rows', '0 misses')
+    """
+    return f"{count:,} {word if count == 1 else more or f'{word}s'}"
 
 
 def capital(text: str) -> str:

@@ -1,20 +1,34 @@
-"""What a certificate says: one list of statements, which text, notebook, report, file and command line show."""
+"""What a certificate says: one list of statements in two lengths, for prompt, notebook, report, file, terminal."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
+from pacshift.arrays import FloatArray, Label
 from pacshift.bounds import Interval
 from pacshift.certificate import Certificate
 from pacshift.certificate.certificate import ONE_LABEL_SHARE
-from pacshift.methods.guarantee import MEANINGS, assumption, condition, promises_target
+from pacshift.methods.guarantee import RANDOM_SAMPLE, promises_target
 from pacshift.rows.sets import mean_and_empty
 from pacshift.scores.names import shorten
 from pacshift.tally.groups import Grouped
-from pacshift.words.accepting import accepting, accepting_in_short
 from pacshift.words.display import MAX_ROWS, html_paragraphs, html_table, one_line
-from pacshift.words.numbers import MAX_LISTED, all_but, at_least, at_most, between, given, mean_size, percent, up
+from pacshift.words.numbers import (
+    MAX_LISTED,
+    all_but,
+    at_least,
+    at_most,
+    between,
+    given,
+    mean_size,
+    percent,
+    plural,
+    points,
+    up,
+    whole_percent,
+)
 
 MAX_NOTE_SHOWN = 300
 MAX_NOTES = 20
@@ -23,15 +37,12 @@ MAX_NOTES = 20
 MAX_NOTES_IN_NOTEBOOK = 5
 """What fits below the table; ``explain`` shows more."""
 
-ABOVE = ("guarantee", "change", "test", "data", "sets", "by label", "sizes")
-BELOW = ("note", "more notes")
-"""Statements above and below a notebook's table of classes, which says the rest."""
+LIMIT_ADVISED = 2.0
+"""A class that may be missed more often than this many times epsilon is a reason to think of a limit. A round
+number; not measured."""
 
-WIDER_THAN_PREVALENCE = (
-    "Bounds by pacshift prevalence are narrower: it spends all of delta on these shares, a certificate a small "
-    "part."
-)
-"""Why two commands print different bounds of the same shares."""
+TOLD_LOWER = 1e-3
+"""Lower bounds of misses below this say nothing: "at most 30 %" is said instead of "0.02 to 30 %"."""
 
 LABELLED = {
     "row": "Rows were chosen to be labelled at random, whatever their group.",
@@ -39,201 +50,577 @@ LABELLED = {
 }
 """How rows were chosen to be labelled, as ``labels_per`` said."""
 
+IF_IMPOSSIBLE = "If you know otherwise, do not use this certificate."
+INVISIBLE = (
+    "It cannot see a change that looks like another label mix, one that leaves predicted labels and top scores as "
+    "they are, or rows that depend on each other."
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One thing that is said. ``name`` finds it in a list; ``head`` stands before the text on its own line."""
+    """One thing that is said, each time with its head and a colon in front.
 
-    name: str
-    text: str
-    head: str = ""
+    ``short`` is its line in the short form, "" if it has none there; ``full`` its paragraph in the full form.
+    ``advice`` goes on where parameters can be set: pages leave it out. ``facts`` are the numbers in it.
+    """
 
-    def __str__(self) -> str:
-        return f"{self.head}: {self.text}" if self.head else self.text
+    key: str
+    short: str
+    full: str
+    advice: str = ""
+    facts: Mapping[str, Any] = field(default_factory=dict)
 
 
-def explain(certificate: Certificate) -> str:
-    """What holds, for whom, with what confidence, under which assumption, from how much data: a line each."""
-    return "\n".join(str(one) for one in statements(certificate) if one.name != "sizes")
+def explain(certificate: Certificate, *, full: bool = False) -> str:
+    """The few lines that matter, or everything, a paragraph each."""
+    if full:
+        return "\n\n".join(full_paragraphs(certificate))
+    return "\n".join([*short_lines(certificate), "More: explain(full=True)."])
+
+
+def full_paragraphs(certificate: Certificate) -> list[str]:
+    """The full form: everything, a paragraph each."""
+    return [f"{one.full} {one.advice}".rstrip() for one in statements(certificate) if one.full]
+
+
+def short_lines(certificate: Certificate) -> list[str]:
+    """The short form: promise, implied change, test, worst class, sets, and the first note if there is one."""
+    said = [one.short for one in statements(certificate) if one.short]
+    return (
+        sorted(said, key=lambda line: not line.startswith(("Sets:", "Accepted:", "Why:")))
+        if certificate.trivial
+        else said
+    )
 
 
 def statements(certificate: Certificate, *, most_notes: int | None = MAX_NOTES) -> list[Statement]:
     """All that a certificate says, in the order in which it is read. What does not apply is left out."""
-    # With many classes there may be a reason per class. Notes are few, so they come first and are never cut.
-    notes = [*certificate.notes, *certificate.reasons]
-    left_out = len(notes[most_notes:]) if most_notes is not None else 0
-    where = "certificate.reasons and certificate.notes hold them all"
     found = [
-        *_promise(certificate),
-        *_data(certificate),
+        _promise(certificate),
+        *_assumptions(certificate),
+        *_change(certificate),
+        *_test(certificate),
+        *_classes(certificate),
         *_sets(certificate),
-        *(Statement("note", note, "Note") for note in notes[:most_notes]),
-        Statement("more notes", f"... and {left_out:,} more notes: {where}." if left_out else ""),
-        *_besides(certificate),
+        *_data(certificate),
+        *_notes(certificate, most_notes),
+        *_origin(certificate),
     ]
-    return [one for one in found if one.text]
+    return [one for one in found if one.short or one.full]
 
 
-def filled(text: str, certificate: Certificate) -> str:
-    """A text of ``pacshift.methods.guarantee`` with the numbers of the certificate.
-
-    >>> from pacshift import calibrate
-    >>> made = calibrate([[0.9, 0.1], [0.2, 0.8]] * 50, [0, 1] * 50, None, method="PS")
-    >>> filled(MEANINGS[made.guarantee].one_line, made)
-    'misses at most 10 % of the source, with confidence 95 %; nothing about the target'
-    """
-    sure, others = all_but(certificate.delta), may_all_be_missed(certificate)
-    others = f" {others}" if others else ""
-    limits = dict.fromkeys(("and_limit", "limit", "limit_sentence", "others"), "")
-    if certificate.class_epsilon is not None:
-        most, part = given(certificate.class_epsilon), clean_part(certificate)
-        limits = {
-            "and_limit": f" and {most} of every class{part}",
-            "limit": f", and misses at most {most} of every class{part}",
-            "limit_sentence": f" No class{part} is missed more than {most}, with confidence {sure} over the "
-            f"calibration data.{others}",
-            "others": others,
-        }
-    other = "is not label-shifted at all" if certificate.facts.assumes_label_shift else "has no class"
-    spared = f", even if up to {given(certificate.contamination)} of it {other}"
-    about = certificate.target_grouped if promises_target(certificate) else certificate.source_grouped
-    return text.format(
-        epsilon=given(certificate.epsilon),
-        covered=all_but(certificate.epsilon),
-        sure=sure,
-        unsure=given(certificate.delta),
-        condition=condition(certificate.facts.assumes_label_shift),
-        despite=spared if certificate.contamination else "",
-        cases="" if about is None else f" (a random case of a random {_group_name(certificate)})",
-        **limits,
+def _promise(certificate: Certificate) -> Statement:
+    """What is promised, about whom, with which confidence and if what holds: the one line to quote alone."""
+    epsilon, sure, facts = given(certificate.epsilon), all_but(certificate.delta), certificate.facts
+    part, extra = outside(certificate), f" {facts.extra_assumption}" if facts.extra_assumption else ""
+    head, needs, despite = f"Promise ({certificate.method})", facts.assumes_label_shift, ""
+    if certificate.contamination:
+        breaks = "breaks label shift" if needs else "has no class"
+        despite = f"even if up to {given(certificate.contamination)} of the target {breaks}, "
+    on_target = promises_target(certificate)
+    grouped = certificate.target_grouped if on_target else certificate.source_grouped
+    per = "" if grouped is None else f" (one random case per {_group_name(certificate)})"
+    missed = f"at most {epsilon} of {'target' if on_target else 'source'} cases{per}"
+    unset = "get a set without their true label"
+    limit = (
+        ""
+        if certificate.class_epsilon is None
+        else f"at most {given(certificate.class_epsilon)} of any one class{part}"
+    )
+    meaning = (
+        f"Confidence {sure} means: of many repetitions with new calibration data, at most "
+        f"{given(certificate.delta)} would give sets that miss more."
+    )
+    if certificate.guarantee == "none":
+        said = (
+            f"No promise ({certificate.method}): these sets may miss more than {epsilon} of the target, even if "
+            f"only the label mix has changed.{extra}"
+        )
+        return Statement("promise", said, f"{said} Check them with labelled target rows before you rely on them.")
+    if certificate.guarantee == "pac-source":
+        said = f"{head}: {missed} {unset}. Confidence {sure}, if {_draws(certificate)} are independent.{extra}"
+        return Statement(
+            "promise", f"{said} No promise about the target.", f"{said} No promise about the target. {meaning}"
+        )
+    if certificate.guarantee == "marginal":
+        said = (
+            f"{head}: {despite}on average over many calibrations, {missed} {unset}, if "
+            f"{_conditions(certificate)}. This one may do "
+            f"worse.{f' With confidence {sure}, {limit} are missed.' if limit else ''}{extra}"
+        )
+        return Statement("promise", said, said)
+    if certificate.accepts:
+        missed, unset, limit = f"{missed.replace(' of target', ' of accepted target')}", "are wrong", ""
+        meaning = meaning.replace("give sets that miss more", "accept more wrong labels")
+    missed = f"{despite}{missed}{f', and {limit},' if limit else ''} {unset}"
+    alone = "" if needs else " Label shift is not needed."
+    about = "The promise is about all cases together. It does not cover each class, a subgroup or a single case."
+    if certificate.accepts:
+        about = "All other cases are left to a person. The promise is about all accepted cases together."
+    elif limit or facts.any_mix:
+        about = (
+            f"It covers all cases together and each class{part}. It does not cover a subgroup or a single case."
+        )
+    if per:
+        about += " A group with many rows counts no more than the others."
+    about = " ".join([about, *may_all_be_missed(certificate)])
+    return Statement(
+        "promise",
+        f"{head}: {missed}. Confidence {sure}, if {_conditions(certificate)}.{alone}{extra}",
+        f"{head}: with confidence {sure}, {missed}. {meaning} {about}",
     )
 
 
-def clean_part(certificate: Certificate) -> str:
-    """What statements about classes are about where part of the target may be anything, with a blank in front."""
+def headline(certificate: Certificate) -> str:
+    """The promise as the one sentence of a page."""
+    if certificate.trivial and certificate.accepts:
+        return "Nothing is accepted: every case is left to a person."
+    if certificate.trivial:
+        return f"Every set contains {_every_label(certificate)}. That is always right, and says nothing."
+    hit, sure = f"at least {all_but(certificate.epsilon)} of the", all_but(certificate.delta)
+    where = "only the label mix has changed"
+    if not certificate.facts.assumes_label_shift:
+        where = "the labelled rows are a random sample of the target"
+    return {
+        "pac-target": f"If {where}, the set contains the true label for {hit} target cases, with confidence "
+        f"{sure}.",
+        "pac-accepted": f"If {where}, at most {given(certificate.epsilon)} of the accepted target cases are "
+        f"wrong, with confidence {sure}. All others are left to a person.",
+        "marginal": f"If {where}, the set contains the true label for {hit} target cases, on average over many "
+        "calibrations. This one may do worse.",
+        "pac-source": f"The set contains the true label for {hit} source cases, with confidence {sure}. Nothing "
+        "is promised about the target.",
+        "none": "Nothing is promised about how often the sets miss.",
+    }[certificate.guarantee]
+
+
+def _every_label(certificate: Certificate) -> str:
+    n_classes = len(certificate.classes)
+    return "both labels" if n_classes == 2 else f"all {n_classes:,} labels"
+
+
+def _conditions(certificate: Certificate) -> str:
+    """What a promise about the target rests on, as the end of a sentence that goes on after "if"."""
+    n_labels, known = certificate.n_target_labels, certificate.known_mix
+    sampled = f"the {n_labels:,} labelled rows are a random sample of the target"
+    if not certificate.facts.assumes_label_shift:
+        return sampled
+    said = [f"only the label mix has changed and {_draws(certificate)} are independent"]
+    if certificate.contamination:
+        said = [f"{_draws(certificate)} are independent and otherwise only the label mix has changed"]
+    if known is not None and (named := _stated(known)):
+        stated = f"the stated shares of {len(named)} classes are right"
+        if len(named) == 1:
+            share = between(float(known.lower[named[0]]), float(known.upper[named[0]]))
+            stated = f"{called(certificate.classes[named[0]])} makes up {share} of the target, as stated"
+        said.append(stated)
+    return ", and ".join([*said, *([sampled] if n_labels else [])])
+
+
+def _stated(known: Interval) -> list[int]:
+    """Classes about whose share something was stated."""
+    found: list[int] = np.flatnonzero((known.lower > 0) | (known.upper < 1)).tolist()
+    return found
+
+
+def _draws(certificate: Certificate) -> str:
+    """What was drawn independently: rows, or groups of them."""
+    kinds = {side: "groups" if one else "rows" for side, one in _grouped(certificate).items()}
+    if not certificate.n_target:
+        return kinds["source"]
+    return (
+        kinds["source"] if len(set(kinds.values())) == 1 else "source {source} and target {target}".format(**kinds)
+    )
+
+
+def outside(certificate: Certificate) -> str:
+    """Whom statements about classes are about where part of the target may be anything, with a blank in front."""
     if not certificate.contamination:
         return ""
-    return " of the label-shifted part" if certificate.facts.assumes_label_shift else " among cases that have one"
+    if certificate.facts.assumes_label_shift:
+        return f" outside those {given(certificate.contamination)}"
+    return " among cases that have one"
 
 
-def may_all_be_missed(certificate: Certificate) -> str:
+def may_all_be_missed(certificate: Certificate) -> Iterator[str]:
     """What is not promised of a class where part of the target may be anything.
 
     Section "A limit per class" of docs/methods/trust-proofs.md.
     """
-    if not certificate.contamination:
-        return ""
-    if not certificate.facts.assumes_label_shift:
-        return "Cases without a class are always missed."
-    return f"A class's cases among the other {given(certificate.contamination)} may all be missed."
+    if certificate.contamination and certificate.facts.assumes_label_shift:
+        others = given(certificate.contamination)
+        yield f"Those {others} may be anything; the cases of a class among them may all be missed."
+    elif certificate.contamination:
+        yield "Cases without a class are always missed."
 
 
-def _promise(certificate: Certificate) -> Iterator[Statement]:
-    """What is promised about whom, which change it implies, what it rests on, and how that was tested."""
-    extra = certificate.facts.extra_assumption if certificate.guarantee == "none" else ""
-    promised = f"{filled(MEANINGS[certificate.guarantee].sentence, certificate)} {extra}".rstrip()
-    yield Statement("guarantee", promised, f"Guarantee ({certificate.method})")
-    yield Statement("change", _implied_change(certificate), "Implied change")
-    yield Statement("assumption", " ".join(_assumptions(certificate)), "Assumption")
-    found, needs = certificate.assumption, certificate.facts.assumes_label_shift
-    tested = ""
-    if found is None:
-        if promises_target(certificate) and needs and not certificate.n_target:
-            tested = "none, because no target was given."
-    elif not needs:
-        seen = "refuted" if found.refuted else "not refuted"
-        tested = f"{seen}. {found.finding} This certificate does not need label shift."
-    else:
-        right = " and what you said about the mix is right" if certificate.known_mix is not None else ""
-        own = (
-            f"; {certificate.method} itself refuses only where its own bounds of the mix fail, which is part of "
-            f"the {given(certificate.delta)} for which the guarantee may fail"
-            if certificate.facts.tests_assumption
-            else ""
-        )
-        tested = (
-            f"{found.finding} If label shift holds{right}, the test refuses with probability at most "
-            f"{up(found.level)}{own}. A refusal certifies nothing, so this does not affect the confidence above. "
-            "Such a test can refute label shift, but never prove it."
-        )
-    yield Statement("test", tested, "Test of label shift")
-
-
-def _implied_change(certificate: Certificate) -> str:
-    """The largest change of a class that the certificate implies, with the question whether it can be.
-
-    Bounds of the target's mix where the method has them, else the mix that explains the target best.
-    """
-    if not promises_target(certificate) or not certificate.n_target or not certificate.facts.assumes_label_shift:
-        return ""
-    before = certificate.class_counts / max(certificate.n_source, 1)
-    bounds, found = certificate.prevalence, certificate.assumption
-    if bounds is None and found is not None:
-        bounds = Interval(found.mix, found.mix)
-    if bounds is None:
-        return ""
-    # The class whose share has provably changed most; of two that changed alike, the rarer one tells more.
-    moved = np.clip(np.maximum(bounds.lower - before, before - bounds.upper), 0.0, 1.0)
-    if moved.max() <= 0:
-        return "no class is shown to be more or less frequent in the target than in the source."
-    label = int(np.lexsort((before, -moved.round(6)))[0])
-    is_bound = certificate.prevalence is not None
-    now = [
-        between(low, high) if is_bound else f"about {percent(low)}"
-        for low, high in zip(bounds.lower.tolist(), bounds.upper.tolist(), strict=True)
-    ]
-    others = [f"{name!r} {now[each]}" for each, name in enumerate(certificate.classes) if each != label]
-    more = f" (others: {', '.join(others)})" if len(others) < MAX_LISTED else ""
-    whose = "'s label-shifted part" if certificate.contamination else ""
-    said = (
-        f"class {certificate.classes[label]!r} makes up {percent(before[label])} of the source and {now[label]} "
-        f"of the target{whose}{more}. If this is impossible, label shift does not hold: say what you know with "
-        "known_mix=."
-    )
-    return f"{said} {WIDER_THAN_PREVALENCE}" if is_bound and not certificate.contamination else said
-
-
-def _assumptions(certificate: Certificate) -> Iterator[str]:
-    """What the guarantee rests on, in sentences: what it means for every method, then what these data add."""
-    facts, share = certificate.facts, certificate.contamination
+def _assumptions(certificate: Certificate) -> Iterator[Statement]:
+    """What the promise rests on, in sentences: what it means for every method, then what these data add."""
+    facts, share, target = certificate.facts, certificate.contamination, promises_target(certificate)
     if certificate.guarantee == "none":
         return
-    yield assumption(certificate.guarantee, assumes_label_shift=facts.assumes_label_shift)
-    if promises_target(certificate) and share and facts.assumes_label_shift:
-        yield f"This need not hold for {given(share)} of the target."
-        yield "Label mix and weights are those of the rest."
-    if promises_target(certificate) and facts.any_mix:
-        yield "Any target label mix is covered."
-    if facts.extra_assumption:
-        yield facts.extra_assumption
-    if certificate.n_target_labels and facts.assumes_label_shift:
-        whose = "target's examples that have a class" if share else "target"
-        yield f"The labelled target examples are a random sample of the {whose}."
-    grouped = _grouped(certificate)
-    if grouped:
-        both = ", and no group is in both" if len(grouped) == 2 else ""
-        yield f"The independent draws are groups, not rows ({' and '.join(grouped)}){both}."
-    for side, one in grouped.items():
-        if one.parts > 1:  # tallies do not name their groups
-            yield f"No group is in two of the {one.parts} {side} tallies that were added; this was not checked."
-    how = grouped["target"].labels_per if "target" in grouped else None
-    if how is not None and certificate.n_target_labels:
-        yield LABELLED[how]
-    if certificate.known_mix is not None and facts.assumes_label_shift:
-        lower, upper = certificate.known_mix.lower, certificate.known_mix.upper
-        named = np.flatnonzero((lower > 0) | (upper < 1)).tolist()
-        parts = [
-            f"class {certificate.classes[label]!r} makes up {between(lower[label], upper[label])}"
-            for label in named[:MAX_LISTED]
+    sides = {side: one for side, one in _grouped(certificate).items() if one is not None}
+    said = ["Future cases come from the same population as the source."]
+    if target and not facts.assumes_label_shift:
+        said = [RANDOM_SAMPLE]
+    elif target:
+        said = [
+            "Label shift: within each class, target cases look like source cases; only the label mix has changed.",
+            "Source and target rows are independent random draws.",
+            "The classifier was not trained on these source rows.",
         ]
-        more = f" and {len(named) - MAX_LISTED} more" if len(named) > MAX_LISTED else ""
-        yield f"Known about the target, and relied on: {', '.join(parts) or 'nothing'}{more}."
+        if share:
+            said[0] += f" This need not hold for {given(share)} of the target; the label mix is that of the rest."
+        if facts.any_mix:
+            said[0] += " The promise holds for every target label mix."
+        if sides:
+            both = ", and no group is in both source and target" if len(sides) == 2 else ""
+            said[1] = f"The independent draws are groups, not rows ({' and '.join(sides)}){both}."
+    elif sides:
+        said.append("The independent draws are groups, not rows.")
+    for side, one in sides.items():
+        if one.parts > 1:  # tallies do not name their groups
+            said.append(
+                f"No group is in two of the {one.parts} {side} tallies that were added; this was not checked."
+            )
+    if target and facts.assumes_label_shift:
+        if certificate.n_target_labels:
+            whose = "target's cases that have a class" if share else "target"
+            said.append(
+                f"The {certificate.n_target_labels:,} labelled target rows are a random sample of the {whose}."
+            )
+        if certificate.known_mix is not None:
+            known = certificate.known_mix
+            named = _named(
+                certificate,
+                _stated(known),
+                lambda label: between(float(known.lower[label]), float(known.upper[label])),
+            )
+            said.append(f"You stated, and the promise relies on it: {named or 'nothing'} of the target.")
+    how = sides["target"].labels_per if "target" in sides else None
+    if how is not None and certificate.n_target_labels:
+        said.append(LABELLED[how])
+    said += [facts.extra_assumption] if facts.extra_assumption else []
+    if len(said) == 1:
+        yield Statement("assumptions", "", f"Assumption: {said[0]}")
+    else:
+        yield Statement(
+            "assumptions", "", f"Assumptions: {' '.join(f'({place}) {one}' for place, one in enumerate(said, 1))}"
+        )
 
 
-def _grouped(certificate: Certificate) -> dict[str, Grouped]:
+def called(name: Label) -> str:
+    """A class in a sentence: texts quoted, numbers said to be a class.
+
+    >>> called("heart disease"), called(7)
+    ("'heart disease'", 'class 7')
+    """
+    return repr(name) if isinstance(name, str) else f"class {name}"
+
+
+def _named(certificate: Certificate, labels: Sequence[int], say: Any) -> str:
+    """Classes with what is said of each; of many the first."""
+    listed = [f"{called(certificate.classes[label])} {say(label)}" for label in labels[:MAX_LISTED]]
+    more = f", and {len(labels) - MAX_LISTED} more" if len(labels) > MAX_LISTED else ""
+    return f"{', '.join(listed)}{more}"
+
+
+def _change(certificate: Certificate) -> Iterator[Statement]:
+    """Which change of the label mix the certificate implies: what somebody who knows the field can doubt.
+
+    By bounds of the target's mix where the method has them, else by the mix that explains the target best.
+    """
+    if not promises_target(certificate) or not certificate.n_target or not certificate.facts.assumes_label_shift:
+        return
+    found, before = certificate.assumption, certificate.class_counts / max(certificate.n_source, 1)
+    is_bound = certificate.prevalence is not None
+    if not is_bound and found is None:
+        return
+    bounds = certificate.prevalence or Interval(found.mix, found.mix)  # type: ignore[union-attr]
+    order, n_moved = most_changed(bounds, before)
+    label = order[0]
+    head, name = f"Implied change{outside(certificate)}", called(certificate.classes[label])
+
+    def told(label: int) -> str:
+        low, high = float(bounds.lower[label]), float(bounds.upper[label])
+        if not is_bound:
+            return f"from {percent(before[label])} to about {percent(low)}"
+        now = between(low, high, word=" and ")
+        verb = "rose" if low > before[label] else "fell"
+        return f"{verb} from {percent(before[label])} to {f'between {now}' if ' and ' in now else now}"
+
+    def may(label: int) -> str:
+        return f"{between(bounds.lower[label], bounds.upper[label])} (source: {percent(before[label])})"
+
+    if not is_bound:
+        first = f"{name} went {told(label)} (an estimate)."
+        every = f"{_named(certificate, order, told)} (estimates)."
+    elif n_moved:
+        first, every = f"{name} {told(label)}.", f"{_named(certificate, order[:n_moved], told)}."
+    else:
+        first = (
+            f"uncertain. {name} may make up {between(bounds.lower[label], bounds.upper[label])} of the target "
+            f"(source: {percent(before[label])})."
+        )
+        every = (
+            f"no class is shown to have changed its share. The widest ranges: {_named(certificate, order, may)}."
+        )
+    if is_bound:
+        every += f" The promise and these bounds hold together with confidence {all_but(certificate.delta)}."
+    narrower = " pacshift prevalence gives narrower bounds." if is_bound and not certificate.contamination else ""
+    yield Statement(
+        "change",
+        f"{head}: {first} {IF_IMPOSSIBLE}",
+        f"{head}: {every} {IF_IMPOSSIBLE}",
+        f"To have a share that you know tested, state it: known_mix=.{narrower}",
+        {
+            "label": label,
+            "before": float(before[label]),
+            "ends": (float(bounds.lower[label]), float(bounds.upper[label])),
+        },
+    )
+
+
+def most_changed(bounds: Interval, before: FloatArray) -> tuple[list[int], int]:
+    """Classes by how far their share is shown to have changed, and of how many this is shown.
+
+    Of two that changed alike the rarer comes first: it tells more. Where nothing is shown, by how far the range
+    reaches from the share of the source.
+    """
+    moved = np.clip(np.maximum(bounds.lower - before, before - bounds.upper), 0.0, 1.0).round(6)
+    reach = np.maximum(bounds.upper - before, before - bounds.lower).round(6)
+    order: list[int] = np.lexsort((before, -reach, -moved) if moved.max() <= 0 else (before, -moved)).tolist()
+    return order, int((moved > 0).sum())
+
+
+def _test(certificate: Certificate) -> Iterator[Statement]:
+    """Whether the test saw another change than one of the label mix, and what it could have missed."""
+    found, needs = certificate.assumption, certificate.facts.assumes_label_shift
+    if not promises_target(certificate):
+        return
+    if found is None:
+        if needs and not certificate.n_target:
+            said = "Test: none, because no target was given."
+            yield Statement("test", said, said)
+        return
+    if not needs:
+        seen = "rejected" if found.refuted else "not rejected"
+        said = f"Test: label shift was {seen}; this certificate does not need it."
+        yield Statement("test", said, f"{said} {found.finding}")
+        return
+    missed, noticed = (
+        "It cannot see one that looks like another label mix; what else it could have missed is not known.",
+        "",
+    )
+    if len(found.noticeable) == 2:
+        least = whole_percent(max(one.size for one in found.noticeable))
+        missed = (
+            f"It could have missed one, for example one that affects less than about {least} of cases or looks "
+            "like another label mix."
+        )
+    if found.noticeable:
+        noticed = " With these data the test would very likely have noticed: "
+        noticed += f"{'; or '.join(noticeable_words(one.kind, one.size, one.below) for one in found.noticeable)}."
+    right = " and the stated shares are right" if certificate.known_mix is not None else ""
+    yield Statement(
+        "test",
+        f"Test: no other change was found. {missed}",
+        f"Test of label shift: no other change was found. {found.finding}{noticed} {INVISIBLE} If label shift "
+        f"holds{right}, it is rejected with probability at most {up(found.level)}. A test can reject label shift "
+        "but never prove it.",
+    )
+
+
+def noticeable_words(kind: str, size: float, below: float) -> str:
+    """A difference that the test notices in nearly every draw.
+
+    >>> noticeable_words("moved", 0.13, 0.82)
+    'a share of rows with a top score below 0.82 that is about 13 percentage points above what the mix explains'
+    """
+    if kind == "moved":
+        return (
+            f"a share of rows with a top score below {below:.4g} that is about {points(size)} above what the mix "
+            "explains"
+        )
+    return (
+        f"a kind of case that the source does not have, if it makes up about {percent(size)} of the target and "
+        f"its top scores are below {below:.4g}"
+    )
+
+
+def _classes(certificate: Certificate) -> Iterator[Statement]:
+    """How often classes are missed, the worst first, and how often sets with one label are wrong."""
+    bounds, one_label = certificate.class_miss, certificate.one_label_error
+    if certificate.accepts:
+        yield from _accepted(certificate)
+        return
+    if certificate.trivial:
+        return
+    alone, part = "One-label sets: no bound.", outside(certificate)
+    if one_label is not None and one_label < 1:
+        # How sure the promise and the shares of set sizes are together: Lemma 7 of trust-proofs.md.
+        sure = all_but((1 + ONE_LABEL_SHARE) * certificate.delta)
+        alone = f"One-label sets: {at_most(one_label)} wrong; confidence {sure}."
+        full = (
+            f"One-label sets: {at_most(one_label)} of the sets with one label are wrong, with confidence {sure}. "
+            f"The {given(certificate.epsilon)} above are about all sets together."
+        )
+    if bounds is None:
+        yield Statement("classes", f"Worst class: not bounded by {certificate.method}. {alone}", "")
+    else:
+        worst, sure = worst_class(bounds), all_but(certificate.delta)
+        low, high, name = (
+            float(bounds.lower[worst]),
+            float(bounds.upper[worst]),
+            called(certificate.classes[worst]),
+        )
+        others = np.delete(bounds.upper, worst)
+        is_sure = low > others.max() and low >= TOLD_LOWER
+        if up(high) == "100 %":
+            said = f"not bounded, by too few rows of {name}."
+        elif is_sure:
+            said = f"{name}, {between(low, high)} missed{part}; confidence {sure}."
+        else:
+            said = f"{at_most(high)} missed{part} (highest bound: {name}); confidence {sure}."
+
+        def missed(label: int) -> str:
+            low, high = float(bounds.lower[label]), float(bounds.upper[label])
+            return between(low, high) if low >= TOLD_LOWER else at_most(high)
+
+        # Who changes the class balance wants to see what it does to every class.
+        most = MAX_LISTED if certificate.options.get("class_balance", 3) == 3 else len(certificate.classes)
+        order = np.argsort(-bounds.upper, kind="stable").tolist()
+        listed = ", ".join(f"{called(certificate.classes[label])} {missed(label)}" for label in order[:most])
+        cut = f" (the {most} highest bounds of {len(order)})" if len(order) > most else ""
+        both = (
+            f"; together with the promise, with {at_least(1 - 2 * certificate.delta)}"
+            if certificate.delta < 0.5
+            else ""
+        )
+        advice = ""
+        if certificate.class_epsilon is None and high > LIMIT_ADVISED * certificate.epsilon:
+            advice = "To limit every class, set class_epsilon=; sets become larger."
+        full_text = [
+            f"Missed{part}, by class: {listed}{cut}. These bounds hold together with confidence {sure}{both}."
+        ]
+        yield Statement(
+            "classes",
+            f"Worst class: {said} {alone}",
+            " ".join([*full_text, *may_all_be_missed(certificate)]),
+            advice,
+            {"label": worst, "ends": (low, high), "is_sure": is_sure},
+        )
+    if one_label is not None and one_label < 1:
+        yield Statement("one label", "", full, facts={"most": one_label})
+
+
+def _accepted(certificate: Certificate) -> Iterator[Statement]:
+    """How often accepted labels are wrong, the worst first, and how many cases are accepted."""
+    kept, wrong, sure = certificate.accepted, certificate.accepted_error, all_but(certificate.delta)
+    if certificate.trivial:
+        said = "Accepted: nothing; every case is left to a person, its set has every label."
+        yield Statement("sets", said, said)
+        return
+    if kept is not None and wrong is not None:
+        worst = worst_class(wrong)
+        most = float(wrong.upper[worst])
+        order = np.argsort(-wrong.upper, kind="stable").tolist()
+
+        def told(label: int) -> str:
+            share, error = (between(one.lower[label], one.upper[label]) for one in (kept, wrong))
+            return f"{share} accepted, {error} of these wrong"
+
+        said = f"{at_most(most)} of its accepted cases wrong (highest bound: {called(certificate.classes[worst])})"
+        yield Statement(
+            "classes",
+            f"Worst label: {said}; confidence {sure}." if most < 1 else "",
+            f"By predicted label: {_named(certificate, order, told)}. These bounds hold together with confidence "
+            f"{sure}, beside the promise. The {given(certificate.epsilon)} are promised for all labels together.",
+            facts={"label": worst, "ends": (float(wrong.lower[worst]), most), "is_sure": False},
+        )
+    share, never = accepted_share(certificate), np.flatnonzero(np.isposinf(certificate.thresholds)).tolist()
+    counted = "the top label where its score reaches the threshold of its label"
+    if share is not None:
+        counted = f"{percent(share)} of the target's cases"
+    said = f"{counted}; the others are left to a person."
+    rule = "The top label is accepted where its score is at least the threshold of its label."
+    if never:
+        rule += f" Never accepted: {shorten([certificate.classes[label] for label in never])}."
+    yield Statement(
+        "sets", f"Accepted: {said}", f"Accepted: {said} {rule} The set of a case that is left has every label."
+    )
+
+
+def accepted_share(certificate: Certificate) -> float | None:
+    """The share of the target's cases that is accepted; None if it was not counted."""
+    sizes = certificate.set_sizes
+    return None if sizes is None or not sizes.sum() else float(sizes[1] / sizes.sum())
+
+
+def worst_class(misses: Interval) -> int:
+    """The class with the highest bound of its misses."""
+    return int(np.argmax(misses.upper))
+
+
+def _sets(certificate: Certificate) -> Iterator[Statement]:
+    """Which labels are in a set, and how many: is it useful?"""
+    sizes = certificate.set_sizes
+    if certificate.accepts and not (certificate.trivial and certificate.reasons):
+        return
+    if certificate.trivial:
+        said = f"Sets: every set contains {_every_label(certificate)}. That is always right, and says nothing."
+        if not certificate.accepts:
+            yield Statement("sets", said, said)
+        if certificate.reasons:
+            more = len(certificate.reasons) - 1
+            rest = f" (and {plural(more, 'more reason')})" if more else ""
+            yield Statement("why", f"Why: {certificate.reasons[0]}{rest}", "")
+        return
+    kind = "" if certificate.score == "probability" else f" {certificate.score}"
+    kind = f" softmax{kind}" if certificate.softmax else kind
+    cuts = np.unique(certificate.thresholds)
+    least = f"{cuts[0]:.6g}" if len(cuts) == 1 else "the threshold of its class"
+    rule = f"a label is in the set if its{kind} score is at least {least}."
+    always = [
+        name for name, cut in zip(certificate.classes, certificate.thresholds, strict=True) if cut == -np.inf
+    ]
+    rule += f" In every set: {shorten(always)}." if always else ""
+    if sizes is None or not sizes.sum():
+        yield Statement("sets", f"Sets: {rule} Sizes were not counted.", f"Sets: {rule} Sizes were not counted.")
+        return
+    (mean, empty), one = mean_and_empty(sizes), float(sizes[1] / sizes.sum())
+    facts = {"one": one, "several": float(sizes[2:].sum() / sizes.sum()), "empty": empty, "mean": mean}
+    counted = size_words(sizes, never_empty=certificate.never_empty)
+    full = f"Sets: {rule} Of the {sizes.sum():,} sets of the target rows, {counted}"
+    advice = ""
+    if empty:
+        full += (
+            " An empty set means that no label fits well: look at the case. It counts as a miss, and the promise "
+            "covers it."
+        )
+        advice = "To put the top label into empty sets, use never_empty=True; the promise still holds."
+    yield Statement("sets", f"Sets on the target: {counted}", full, advice, facts)
+
+
+def size_words(sizes: Any, *, never_empty: bool = False) -> str:
+    """How many sets name one label, several, none.
+
+    >>> size_words(np.array([0, 70, 30]))
+    '70 % name one label, 30 % both, none is empty; 1.300 labels on average.'
+    """
+    (mean, empty), total = mean_and_empty(sizes), sizes.sum()
+    none = "none is empty (filled with the top label)" if never_empty else "none is empty"
+    return (
+        f"{percent(sizes[1] / total)} name one label, {percent(sizes[2:].sum() / total)} "
+        f"{'both' if len(sizes) == 3 else 'several'}, {f'{percent(empty)} are empty' if empty else none}; "
+        f"{mean_size(mean)} labels on average."
+    )
+
+
+def _grouped(certificate: Certificate) -> dict[str, Grouped | None]:
     """How rows of the two sides came in groups, where they did."""
-    sides = {"source": certificate.source_grouped, "target": certificate.target_grouped}
-    return {side: one for side, one in sides.items() if one is not None}
+    return {"source": certificate.source_grouped, "target": certificate.target_grouped}
 
 
 def _group_name(certificate: Certificate) -> str:
@@ -243,190 +630,169 @@ def _group_name(certificate: Certificate) -> str:
 
 
 def _data(certificate: Certificate) -> Iterator[Statement]:
-    """How many examples there were, how groups were counted (docs/methods/groups.md), what was left out."""
+    """How many rows there were, how groups were counted (docs/methods/groups.md), what was left out, accuracy."""
     n_source, n_target, rarest = (
         certificate.n_source,
         certificate.n_target,
         int(np.argmin(certificate.class_counts)),
     )
-    fewest = f"fewest: {certificate.class_counts[rarest]:,} of class {certificate.classes[rarest]!r}"
-    target, once = f"{n_target:,} unlabelled target examples", ""
+    fewest = f"fewest: {certificate.class_counts[rarest]:,} of {called(certificate.classes[rarest])}"
+    target, once = f"{n_target:,} unlabelled target rows", ""
     if certificate.n_target_labels:
-        target = f"{n_target:,} target examples, {certificate.n_target_labels:,} of them labelled"
+        target = f"{n_target:,} target rows, {certificate.n_target_labels:,} of them labelled"
         # What labels of the target cost: docs/methods/ps-t.md, "One sample of labels".
         once = (
-            f" The chance to fail of {given(certificate.delta)} pays for one sample of target labels, looked at "
-            "as planned: another sample, or another look, would spend it again."
+            " Delta pays for one sample of target labels, looked at as planned: another sample, or another look, "
+            "would spend it again."
         )
-    n_classes = len(certificate.classes)
-    said = f"{n_source:,} labelled source examples ({fewest}), {target}, {n_classes} classes.{once}"
-    yield Statement("data", said, "Data")
+    said = (
+        f"Data: {n_source:,} labelled source rows ({fewest}), {target}, {len(certificate.classes)} classes.{once}"
+    )
+    yield Statement("data", "", said)
     counted = {"source": n_source, "target": n_target}
-    parts = [f"{counted[side]:,} of {one.rows:,} {side} rows" for side, one in _grouped(certificate).items()]
+    grouped = {side: one for side, one in _grouped(certificate).items() if one is not None}
+    parts = [f"{counted[side]:,} of {one.rows:,} {side} rows" for side, one in grouped.items()]
     if parts:
-        said = (
-            f"one random row of each {_group_name(certificate)} was counted, {' and '.join(parts)}. Nothing is "
-            "promised about all rows taken together, among which groups with many rows weigh more."
-        )
-        yield Statement("groups", said, "Groups")
+        said = f"Groups: one random row per {_group_name(certificate)} was counted: {', '.join(parts)}."
+        yield Statement("groups", "", said)
     found = [one for one in certificate.provenance.inputs if one.left_out]
     parts = [
         f"{one.left_out_in_words} of {f'the {one.role}' if one.name is None else f'{one.role} {one.name!r}'}"
         for one in found[:MAX_LISTED]
     ]
-    more = f", and of {len(found) - MAX_LISTED} more files" if len(found) > MAX_LISTED else ""
-    yield Statement("left out", f"{', '.join(parts)}{more}." if parts else "", "Left out, not counted")
-
-
-def _sets(certificate: Certificate) -> Iterator[Statement]:
-    """Which labels are in a set, what an empty set means, how often sets with one label and classes are missed."""
-    if certificate.accepts:
-        yield from (Statement(*one) for one in accepting(certificate))
-        return
-    kind = "" if certificate.score == "probability" else f" {certificate.score}"
-    kind = f" softmax{kind}" if certificate.softmax else kind
-    thresholds, sizes = np.unique(certificate.thresholds), certificate.set_sizes
-    if certificate.trivial:
-        why = " The notes say why." if certificate.reasons else ""
-        text = f"every set contains all labels. This is always correct but never informative.{why}"
-    elif len(thresholds) == 1:
-        text = f"all labels whose{kind} score is at least {thresholds[0]:.6g}."
-    else:
-        cuts = zip(certificate.classes, certificate.thresholds, strict=True)
-        always = [name for name, cut in cuts if cut == -np.inf]
-        text = f"all labels whose{kind} score is at least the label's own threshold."
-        text += f" In every set: {shorten(always)}." if always else ""
-    if sizes is not None and sizes[0] and not certificate.trivial:
-        text += (
-            f" {percent(sizes[0] / sizes.sum())} of the target's sets are empty: no label fits well. They count "
-            "as misses, which the guarantee allows for. To put the top label into them, use never_empty=True; the "
-            "guarantee stays."
+    if parts:
+        more = f", and of {len(found) - MAX_LISTED} more files" if len(found) > MAX_LISTED else ""
+        said = (
+            f"Left out: {', '.join(parts)}{more}. If such rows differ from the others, the promise is not about "
+            "them."
         )
-    yield Statement("sets", text, "Sets")
-    if certificate.one_label_error is not None:
-        text = (
-            f"at most {up(certificate.one_label_error)} of them are wrong, with confidence "
-            f"{one_label_confidence(certificate)}. The {given(certificate.epsilon)} above are about all sets "
-            "together."
+        yield Statement("left out", "", said)
+    least = certificate.accuracy
+    if least is not None and tells_accuracy(least, certificate.prevalence, len(certificate.classes)):
+        said = (
+            f"Accuracy: the top label is right for {at_least(least)} of target cases; same confidence and "
+            "assumptions."
         )
-        yield Statement("one label", text, "Sets with one label")
-    bounds = certificate.class_miss
-    if bounds is None or certificate.trivial:
-        return
-    # Who changes the class balance wants to see what it does to every class.
-    most = MAX_LISTED if certificate.options.get("class_balance", 3) == 3 else len(certificate.classes)
-    listed = ", ".join(
-        f"class {certificate.classes[label]!r} {between(bounds.lower[label], bounds.upper[label])}"
-        for label in np.lexsort((-bounds.upper, -bounds.lower))[:most].tolist()
-    )
-    first = "all classes" if len(certificate.classes) <= most else "the classes missed most"
-    sure = all_but(certificate.delta)
-    text = f"{listed}. These bounds hold together, with confidence {sure}, beside the guarantee."
-    if certificate.contamination:
-        which = "label-shifted part" if certificate.facts.assumes_label_shift else "cases that have a class"
-        text += f" They are about the {which}. {may_all_be_missed(certificate)}"
-    yield Statement("misses", text, f"Missed, class by class ({first})")
-
-
-def one_label_confidence(certificate: Certificate) -> str:
-    """How sure the guarantee and the shares of set sizes are together (Lemma 7 of trust-proofs.md)."""
-    return all_but((1 + ONE_LABEL_SHARE) * certificate.delta)
-
-
-def _besides(certificate: Certificate) -> Iterator[Statement]:
-    """The accuracy of the classifier itself, what the maker said, and how large the target's sets are."""
-    least, mix = certificate.accuracy, certificate.prevalence
-    if least is not None and tells_accuracy(least, mix, len(certificate.classes)):
-        text = (
-            f"The classifier's own accuracy on the target is {at_least(least)} (same confidence, same assumption)"
-        )
-        yield Statement("accuracy", f"{text}{guessing(mix)}.")
-    made = certificate.provenance
-    if (made.model_id, made.note, made.valid_until) != (None, None, None):
-        model = "" if made.model_id is None else f" for model {shorten([made.model_id])}"
-        term = "" if made.valid_until is None else f" Valid until {made.valid_until}."
-        # Quoted, as the model is: the command line makes flags of parameters outside of quotes.
-        note = "" if made.note is None else f" Note of the maker: {' '.join(made.note.split())[:MAX_NOTE_SHOWN]!r}"
-        yield Statement(
-            "origin", f"{made.created} with pacshift {made.pacshift_version}{model}.{term}{note}", "Made"
-        )
-    sizes = certificate.set_sizes
-    if sizes is not None and sizes.sum() and not certificate.accepts:
-        mean, empty = mean_and_empty(sizes)
-        text = (
-            f"{mean_size(mean)} labels per set on average, {percent(sizes[1] / sizes.sum())} with exactly one, "
-            f"{percent(empty)} empty."
-        )
-        yield Statement("sizes", text, "On the target")
+        yield Statement("accuracy", "", said, facts={"least": least})
 
 
 def tells_accuracy(least: float | None, mix: Interval | None, n_classes: int) -> bool:
-    """Whether a lower bound of the accuracy tells anything: more than guessing, or one class for all, reaches.
+    """Whether a lower bound of the accuracy tells anything: more than naming one class for all surely reaches.
 
     >>> tells_accuracy(0.425, None, 2), tells_accuracy(0.425, None, 10)
     (False, True)
     """
-    sure = 1 / n_classes if mix is None else max(1 / n_classes, float(mix.lower.max()))
+    sure = 1 / n_classes if mix is None else max(1 / n_classes, float(mix.upper.max()))
     return least is not None and least > sure
 
 
-def guessing(mix: Interval | None) -> str:
-    """What naming one class for all cases would reach, to compare an accuracy with; "" if it is not known."""
-    if mix is None:
-        return ""
-    return f"; always naming the most frequent class would be right for {at_most(float(mix.upper.max()))}"
+def _notes(certificate: Certificate, most: int | None) -> Iterator[Statement]:
+    """What else should be known. With many classes there may be a reason per class: notes come first."""
+    notes = [*certificate.notes, *certificate.reasons]
+    for place, note in enumerate(notes[:most]):
+        first = ""
+        if not place and certificate.notes:
+            more = len(certificate.notes) - 1
+            rest = f" (and {plural(more, 'more note')})" if more else ""
+            first = f"Note: {note}{rest}"
+        yield Statement("note", first, f"Note: {note}")
+    left_out = 0 if most is None else len(notes[most:])
+    if left_out:
+        said = f"{left_out:,} more notes: certificate.reasons and certificate.notes hold them all."
+        yield Statement("more notes", "", said)
 
 
-def to_text(certificate: Certificate) -> str:
-    """A certificate at a prompt, in five lines: method, promise, data, sets, notes."""
-    sizes, cuts = certificate.set_sizes, certificate.thresholds
-    if certificate.accepts:
-        sets = accepting_in_short(certificate)
-    elif certificate.trivial:
-        sets = "every set contains all labels"
-    elif sizes is not None and sizes.sum():
-        size, empty = mean_and_empty(sizes)
-        sets = f"{mean_size(size)} labels on average, {percent(empty)} of the target's sets are empty"
-    else:
-        by_class = "" if cuts.min() == cuts.max() else f" to {cuts.max():.4g}, by class"
-        sets = f"labels with a score of at least {cuts.min():.4g}{by_class}"
-    n_notes = len(certificate.reasons) + len(certificate.notes)
-    return "\n".join(
-        [
-            f"Certificate of {certificate.method}, {len(certificate.classes)} classes",
-            f"  promise: {filled(MEANINGS[certificate.guarantee].one_line, certificate)}",
-            f"  data:    {certificate.n_source:,} source rows, {certificate.n_target:,} target rows",
-            f"  sets:    {sets}",
-            f"  notes:   {n_notes}; explain() says everything in words",
-        ]
+def _origin(certificate: Certificate) -> Iterator[Statement]:
+    """When it was made, for which model, until when it may be used, and what the maker said."""
+    made = certificate.provenance
+    model = "" if made.model_id is None else f" for model {shorten([made.model_id])}"
+    term = "" if made.valid_until is None else f" Valid until {made.valid_until}."
+    # Quoted, as the model is: the command line makes flags of parameters outside of quotes.
+    note = "" if made.note is None else f" Maker's note: {' '.join(made.note.split())[:MAX_NOTE_SHOWN]!r}"
+    yield Statement(
+        "origin", "", f"Made: {made.created} with pacshift {made.pacshift_version}{model}.{term}{note}"
     )
 
 
+def to_text(certificate: Certificate) -> str:
+    """A certificate at a prompt, in six lines: method, promise, change, worst class, sets, data."""
+    said = {one.key: one.facts for one in statements(certificate)}
+    epsilon, sure = given(certificate.epsilon), all_but(certificate.delta)
+    if_mix = (
+        "only the label mix has changed" if certificate.facts.assumes_label_shift else "labels are a random sample"
+    )
+    promise = {
+        "pac-target": f"at most {epsilon} of the target missed; confidence {sure}, if {if_mix}",
+        "pac-accepted": f"at most {epsilon} of the accepted target cases wrong; confidence {sure}, if {if_mix}",
+        "marginal": f"at most {epsilon} of the target missed on average over many calibrations, if {if_mix}",
+        "pac-source": f"at most {epsilon} of the source missed; confidence {sure}; none about the target",
+        "none": "none",
+    }[certificate.guarantee]
+    lines = {"promise": promise, "change": "not known", "worst": "not bounded", "sets": "sizes were not counted"}
+    if "change" in said:
+        label, ends = said["change"]["label"], said["change"]["ends"]
+        now = f"about {percent(ends[0])}" if certificate.prevalence is None else between(*ends)
+        name, before = one_line(called(certificate.classes[label])), percent(said["change"]["before"])
+        lines["change"] = f"{name} {before} -> {now}"
+    if certificate.accepts:
+        share = accepted_share(certificate)
+        accepted = "nothing is accepted" if certificate.trivial else "the top label is accepted"
+        lines["sets"] = accepted + (f" for {percent(share)} of the target's cases" if share else "")
+    elif certificate.trivial:
+        lines |= {"sets": "every set contains all labels (uninformative)", "worst": "nothing is missed"}
+    elif said["sets"]:
+        lines["sets"] = size_words(certificate.set_sizes, never_empty=certificate.never_empty).rstrip(".")
+    if "classes" in said and "label" in said["classes"]:
+        label, (low, high) = said["classes"]["label"], said["classes"]["ends"]
+        name = one_line(called(certificate.classes[label]))
+        told = (
+            f"{name} {between(low, high)} missed"
+            if said["classes"]["is_sure"]
+            else f"{at_most(high)} of any class missed"
+        )
+        one = f"; one-label sets {at_most(said['one label']['most'])} wrong" if "one label" in said else ""
+        told = (
+            told.replace("of any class missed", "of any label's accepted cases wrong")
+            if certificate.accepts
+            else told
+        )
+        lines["worst"] = f"{told}{outside(certificate)}{one}"
+    n_notes = len(certificate.reasons) + len(certificate.notes)
+    notes = f"{plural(n_notes, 'note')}, explain() says more"
+    lines["data"] = f"{certificate.n_source:,} source rows, {certificate.n_target:,} target rows; {notes}"
+    head = f"Certificate ({certificate.method}, {len(certificate.classes)} classes)"
+    return "\n".join([head, *(f"  {name:8} {text}" for name, text in lines.items())])
+
+
 def to_html(certificate: Certificate) -> str:
-    """The guarantee in words, one table of classes, the notes. Everything is escaped.
+    """The short form, one table of classes, the notes. Everything is escaped.
 
     The table has mix, threshold and misses of each class; with many classes of those that may be missed most.
     """
-    said = statements(certificate, most_notes=MAX_NOTES_IN_NOTEBOOK)
-    above, below = (html_paragraphs(str(one) for one in said if one.name in names) for names in (ABOVE, BELOW))
+    notes = [
+        one.full
+        for one in statements(certificate, most_notes=MAX_NOTES_IN_NOTEBOOK)
+        if one.key in ("note", "more notes")
+    ]
+    lines = [line for line in short_lines(certificate) if not line.startswith("Note:")]
     mix, missed, shown = certificate.prevalence, certificate.class_miss, np.arange(len(certificate.classes))
     if len(shown) > MAX_ROWS:
         order = certificate.class_counts if missed is None else -missed.upper
         shown = np.argsort(order, kind="stable")[:MAX_ROWS]
-    header = ["class", "share of the source", "share of the target", "threshold", "missed"]
+    header = ["class", "source", "target", "missed", "threshold"]
     if certificate.accepts:
-        header[-1], missed = "wrong if accepted", certificate.accepted_error
+        header[3], missed = "wrong if accepted", certificate.accepted_error
     rows = [
         [
             one_line(str(certificate.classes[label])),
             percent(certificate.class_counts[label] / max(certificate.n_source, 1)),
             "not bounded" if mix is None else between(mix.lower[label], mix.upper[label]),
-            "in every set"
-            if certificate.thresholds[label] == -np.inf and not certificate.accepts
-            else f"{certificate.thresholds[label]:.6g}",
             "not bounded" if missed is None else between(missed.lower[label], missed.upper[label]),
+            "in every set"
+            if np.isneginf(certificate.thresholds[label]) and not certificate.accepts
+            else f"{certificate.thresholds[label]:.6g}",
         ]
         for label in shown.tolist()
     ]
     table = html_table(header, rows, left_out=len(certificate.classes) - len(shown))
-    return f"<div>{above}{table}{below}</div>"
+    return f"<div>{html_paragraphs(lines)}{table}{html_paragraphs(notes)}</div>"
