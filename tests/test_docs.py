@@ -186,7 +186,9 @@ def test_what_was_measured_is_what_the_tables_say() -> None:
     page = " ".join((ROOT / "docs" / "measured.md").read_text(encoding="utf-8").split())
     results = {path.stem: path.read_text(encoding="utf-8") for path in ROOT.glob("benchmarks/results/*.md")}
     above: dict[str, list[str]] = {}
-    for method, count in re.findall(r"^\| (\S+) \| [\w ()]+ \| (\d+) \| [\d.]+ \|", results["guarantee"], re.MULTILINE):
+    for method, count in re.findall(
+        r"^\| (\S+) \| [\w ()]+ \| (\d+) \| [\d.]+ \|", results["guarantee"], re.MULTILINE
+    ):
         above.setdefault(method, []).append(count)
     assert "PS-LP exceeded ε in {} and in {} of 300 draws".format(*above["PS-LP"]) in page
     assert "PS-LW in {} and {};".format(*above["PS-LW"]) in page
@@ -196,7 +198,9 @@ def test_what_was_measured_is_what_the_tables_say() -> None:
     assert above["PS-W"] == above["PS-C"] == ["0", "0"]
     assert "8 directions would be certified" in results["populations"]
     assert re.findall(r"\| 0\.\d+ \| (\d+) of 20 \|", results["populations"]).count("7") == 1
-    larger = re.search(r"sets are ([\d.]+) % larger \(geometric mean\).*?and ([\d.]+) % larger", results["sharpness"])
+    larger = re.search(
+        r"sets are ([\d.]+) % larger \(geometric mean\).*?and ([\d.]+) % larger", results["sharpness"]
+    )
     assert larger is not None
     assert f"sets are {larger[1]} % larger (geometric mean)" in page
     assert f"and {larger[2]} % larger than the best that miss no class" in page
