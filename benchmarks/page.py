@@ -42,13 +42,13 @@ BLOCKS = {
     "benchmarks/results/many-classes.md": ("many",),
     "paper/data-sets.md": ("shipped", "twins"),
     "docs/reproduce.md": (
-        "run",
-        "claims",
-        "balanced",
+        "reproduce-short",
+        "verdicts",
+        "questions",
+        "panels",
+        "counts",
         "heart-misses",
         "figures",
-        "paper-table",
-        "population-table",
     ),
 }
 """Pages with the blocks that the lab writes. Those of the site are in docs/, the others in RESULTS."""
