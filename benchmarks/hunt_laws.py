@@ -92,6 +92,7 @@ class Pieces:
     def missed(self, certificate: Certificate, *, served: Served = as_they_are, **sets: Any) -> FloatArray:
         assert certificate.score == "probability"  # else the thresholds are not those of the pieces
         assert not certificate.never_empty
+        assert not certificate.accepts
         assert served is as_they_are
         cuts = certificate.thresholds
         found = np.repeat((cuts > 0).astype(float)[:, None], self.n_classes, axis=1)
@@ -152,6 +153,10 @@ class Atoms:
     def _shares(self) -> FloatArray:
         total = np.bincount(self.index, self.weights, minlength=self.n_classes)
         return np.asarray(self.weights / total[self.index])
+
+    def weights_in(self, mix: FloatArray) -> FloatArray:
+        """How likely each row is in a population with this label mix."""
+        return np.asarray(mix[self.index] * self._shares)
 
     @cached_property
     def _ends(self) -> FloatArray:

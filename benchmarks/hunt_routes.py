@@ -18,6 +18,7 @@ from pacshift import (
     LabelSheet,
     Monitor,
     Tally,
+    accept,
     calibrate,
     label_sheet,
 )
@@ -25,8 +26,15 @@ from pacshift.arrays import FloatArray
 from pacshift.methods import Method
 
 
+def certify(*data: Any, method: Method, epsilon: float, **asked: Any) -> Certificate:
+    """``calibrate``, or ``accept`` for what accepts or asks."""
+    if method.guarantee == "pac-accepted":
+        return accept(*data, error=epsilon, **asked)
+    return calibrate(*data, method=method, epsilon=epsilon, **asked)
+
+
 def _rows(sample: Sample, method: Method, asked: dict[str, Any]) -> Certificate:
-    return calibrate(sample.source, sample.labels, sample.target, method=method, **asked)
+    return certify(sample.source, sample.labels, sample.target, method=method, **asked)
 
 
 def _in_groups(sample: Sample, method: Method, asked: dict[str, Any]) -> Certificate:
@@ -92,7 +100,7 @@ def _from_tally(
         known = [labels[place] for place in places]
         classes = range(sample.source.shape[1])
         given["target_labels"] = Tally.from_scores(sample.target[places], known, classes=classes, **counting)
-    return calibrate(tally, method=method, **given)
+    return certify(tally, method=method, **given)
 
 
 Stop = Callable[[Sequence[Callable[[], Certificate]], Sample], Certificate]
@@ -127,7 +135,7 @@ def _by_sheet(sample: Sample, method: Method, asked: dict[str, Any], *, stop: St
         return _in_groups(sample, method, asked)
     return stop(
         [
-            partial(calibrate, sample.source, sample.labels, sample.target, method=method, labelled=one, **given)
+            partial(certify, sample.source, sample.labels, sample.target, method=method, labelled=one, **given)
             for one in filled
         ],
         sample,

@@ -28,11 +28,13 @@ from benchmarks.hunt_tries import (
     Subject,
     Try,
     subjects,
+    tried,
 )
 from benchmarks.hunt_worlds import (
     SIZES,
     coin_world,
     forest_world,
+    knife_world,
     labels_world,
     long_tail_world,
     looks_world,
@@ -43,12 +45,13 @@ from benchmarks.hunt_worlds import (
     swapped_world,
     synthetic_world,
     tied_world,
+    ties_world,
     two_kinds_world,
     visits_world,
     weights_world,
 )
 from benchmarks.lab import Say
-from pacshift.methods import METHODS
+from pacshift.methods.accept import Accept
 from pacshift.parallel import cores
 
 SCAN, AGAIN, AT_SMALL_DELTA = 1, 2, 3
@@ -63,7 +66,7 @@ MANY_CLASSES, FEWER = 25, 5
 DRAWS_PER_JOB = 25
 
 PUBLISHED = Subject("PS-W, intervals=elimination", "PS-W", (("intervals", "elimination"),))
-DEFAULT, BY_LABELS, BY_CLASS = (Subject(name, name) for name in ("PS-LP", "PS-T", "PS-LW"))
+DEFAULT, BY_LABELS, BY_CLASS, ACCEPT = (Subject(name, name) for name in ("PS-LP", "PS-T", "PS-LW", Accept.name))
 SHARES = {DEFAULT: 0.3, BY_LABELS: 0.1}
 """Shares of the random worlds for what most users get, besides their turns among all: the method of those who
 choose none, and what certifies where label shift is rejected."""
@@ -135,6 +138,10 @@ NAMED = {
             label_share=0.2,
         ),
         Try("trees, used in float32", forest_world(20, 0.1), BY_CLASS, 0.05, floats=("float64", "float32")),
+        Try("accepted, knife", knife_world(), ACCEPT, 0.2),
+        Try("accepted, knife, counts", knife_world(), ACCEPT, 0.2, route="tally"),
+        Try("accepted, labels", knife_world(shifted=False), ACCEPT, 0.2, LABELS, label_share=0.5),
+        Try("accepted, ties, used in float32", ties_world(), ACCEPT, 0.2, floats=("float64", "float32")),
         Try("trees, made in float32", forest_world(10, 0.03), BY_CLASS, 0.05, floats=("float32", "float64")),
     )
 }
@@ -145,7 +152,8 @@ on counts, that with score rows on rows; its mix is known, so that nothing else 
 shift is false. They find a pilot that is no random choice of sorted rows, and cuts that allow a miss too many.
 Classes swapped: no pivot is on the diagonal. The others are designs: ids that are the same in every draw and rows
 that repeat, labels by patient, labels that were looked at, labels that are the source, and scores that come in
-another float type.
+another float type. Accepted: every rule errs a little too much, so whatever is accepted breaks the promise; and
+labels that tie in single precision, of which another one would be the top label.
 """
 
 
@@ -209,7 +217,12 @@ def random_try(number: int) -> Try:
     route = "rows" if "softmax" in options else str(rng.choice(routes))
     sizes = SIZES[rng.integers(len(SIZES))] if route in WITH_GROUPS else (1,)
     floats = FLOATS[int(rng.choice(3, p=[0.8, 0.1, 0.1]))] if is_method else FLOATS[0]
-    finite = not plain or floats != FLOATS[0] or (sizes != (1,) and bool(rng.random() < 0.7))
+    finite = (
+        not plain
+        or subject.method == Accept.name
+        or floats != FLOATS[0]
+        or (sizes != (1,) and bool(rng.random() < 0.7))
+    )
     return Try(
         str(number),
         random_world(rng, iid=iid, finite=finite, shifted=shifted, sizes=sizes),
@@ -243,7 +256,7 @@ def random_options(subject: Subject, rng: np.random.Generator) -> tuple[str, ...
     wanted = [name for name in OPTIONS if name in possible]
     chosen = rng.permutation(wanted)[: rng.choice(5, p=[0.35, 0.2, 0.25, 0.15, 0.05])].tolist()
     scores = [name for name in chosen if name.startswith("score=")]
-    if subject.method and METHODS[subject.method].needs_labels:
+    if subject.method and tried()[subject.method].needs_labels:
         chosen.append("target_labels")
     return tuple(name for name in wanted if name in chosen and name not in scores[1:])
 

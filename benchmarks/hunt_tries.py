@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from benchmarks.hunt_laws import NEW_KIND, as_logits, as_they_are
+from benchmarks.hunt_laws import NEW_KIND, Atoms, as_logits, as_they_are
 from benchmarks.hunt_routes import ROUTES, WITH_GROUPS, both_sides
 from benchmarks.hunt_worlds import SIZES, Sample, World, sizes_in_words
 from pacshift import AssumptionError, Certificate, InputError, UninformativeWarning
@@ -18,8 +18,10 @@ from pacshift.assumption import check_assumption
 from pacshift.bounds import Interval
 from pacshift.certification.prevalence import prevalence
 from pacshift.methods import METHODS, Method
+from pacshift.methods.accept import Accept
 from pacshift.mix.prevalence import check_known_mix
 from pacshift.scores.transforms import TRANSFORMS
+from pacshift.tally.tops import top_labels
 
 ROUNDING = 1e-9
 """A sum of shares may be wrong by this much."""
@@ -33,6 +35,12 @@ NOT_JUDGED = {"WCP": "promises something only if its estimated weights are the t
 
 TEST, MIX = "test of label shift", "prevalence"
 """What promises something besides the methods: refusals at a level, and intervals of the label mix."""
+
+
+def tried() -> dict[str, type[Method]]:
+    """Every method, and what ``pacshift.accept`` runs: with target labels it accepts by them, too."""
+    return METHODS | {Accept.name: Accept}
+
 
 NUMBERS: dict[str, Callable[[World], Any]] = {"envelope": lambda world: max(1.0, float(world.weights.max()))}
 """Options of methods that are numbers, with a true value."""
@@ -49,7 +57,7 @@ class Subject:
     def make(self, world: World) -> Method:
         """The method itself."""
         given = {name: NUMBERS[name](world) if name in NUMBERS else value for name, value in self.choices}
-        return METHODS[self.method](**given)
+        return tried()[self.method](**given)
 
     @property
     def is_marginal(self) -> bool:
@@ -60,7 +68,7 @@ class Subject:
 def subjects() -> list[Subject]:
     """Everything that promises something; methods are found by themselves, with all values of their options."""
     found = [Subject(TEST), Subject(MIX)]
-    for name, method in METHODS.items():
+    for name, method in tried().items():
         if method.guarantee != "none" and name not in NOT_JUDGED:
             found += [Subject(_named(name, choices), name, choices) for choices in _choices(method)]
     return found
@@ -160,8 +168,12 @@ OPTIONS: dict[str, Option] = {
 CLOSED_FORM = {"class_epsilon", "contamination", "known_mix", "target_labels"}
 """Options with which thresholds are compared with plain scores, and that is all."""
 
-OF_OTHERS = {TEST: {"contamination", "known_mix"}, MIX: {"known_mix"}}
-"""Options of what is no method."""
+OF_OTHERS = {
+    TEST: {"contamination", "known_mix"},
+    MIX: {"known_mix"},
+    Accept.name: {"known_mix", "target_labels", "softmax"},
+}
+"""Options of what is no method, or of one that has few."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -257,7 +269,7 @@ class Outcome:
     not_offered: str = ""
 
 
-ERROR, CLASS_MISS, PREVALENCE = "error", "bounds of class misses", "bounds of the label mix"
+ERROR, CLASS_MISS, PREVALENCE = "error", "bounds by class", "bounds of the label mix"
 """Promises of a certificate: the error (and the limit per class), and two that stand beside it."""
 
 
@@ -276,6 +288,8 @@ def judge(case: Try, certificate: Certificate) -> Outcome:
     Where label shift is false, only what rests on labelled target rows alone promises something.
     """
     world = case.world
+    if certificate.accepts:
+        return judge_accepted(case, certificate)
     given = {"score": custom_score} if certificate.score == "custom" else {}
     is_plain = "softmax" not in case.options and case.floats == FLOATS[0]
     table = world.target_law.missed(certificate, served=as_they_are if is_plain else case.served, **given)
@@ -291,6 +305,32 @@ def judge(case: Try, certificate: Certificate) -> Outcome:
         broken.add(ERROR)  # one confidence for both; under label shift the limit is about that part of the target
     if not _within(certificate.class_miss, misses):
         broken.add(CLASS_MISS)
+    if not _within(certificate.prevalence, np.array(world.mix)):
+        broken.add(PREVALENCE)
+    return Outcome(frozenset(broken), error / world.epsilon)
+
+
+def judge_accepted(case: Try, certificate: Certificate) -> Outcome:
+    """The error among what is accepted, and the bounds for each predicted label; laws are finite populations."""
+    world, law = case.world, case.world.target_law
+    assert isinstance(law, Atoms)
+    sets, rows = certificate.sets(case.served(law.scores)), law.weights_in(np.array(world.mix))
+    one, label = sets.sum(axis=1) == 1, top_labels(case.served(law.scores))[0]
+    wrong, n_classes = one & (label != law.index), law.n_classes
+    predicted, kept, bad = (np.bincount(label, rows * part, n_classes) for part in (True, one, wrong))
+    error = float(bad.sum() / kept.sum()) if kept.sum() else 0.0
+    if world.other_law is not None and certificate.facts.assumes_label_shift:
+        return Outcome(error=error / world.epsilon)
+    some, used = predicted > 0, kept > 0
+    broken = {ERROR} if error > world.epsilon * (1 + ROUNDING) else set()
+    if certificate.accepted is not None and certificate.accepted_error is not None:
+        share, rate = (
+            np.divide(part, whole, out=np.zeros(n_classes), where=whole > 0)
+            for part, whole in ((kept, predicted), (bad, kept))
+        )
+        bounds, errors = certificate.accepted, certificate.accepted_error
+        if not (bounds.contains(share)[some].all() and errors.contains(rate)[used].all()):
+            broken.add(CLASS_MISS)
     if not _within(certificate.prevalence, np.array(world.mix)):
         broken.add(PREVALENCE)
     return Outcome(frozenset(broken), error / world.epsilon)

@@ -188,6 +188,31 @@ def labels_world(n_target: int) -> World:
     )
 
 
+def knife_world(*, shifted: bool = True) -> World:
+    """Of every predicted label 10.05 % are wrong at every score: every rule that accepts anything errs too much.
+
+    Where label shift is false, the source's rows are surer, and nearly all right.
+    """
+    shares, error, tops = np.array([0.4, 0.35, 0.25]), 0.1005, np.linspace(0.66, 0.995, 12)
+    joint = np.diag(shares) * (1 - error) + (1 - np.eye(3)) * shares * error / 2  # by label and predicted label
+    label, predicted, level = (part.ravel() for part in np.indices((3, 3, len(tops))))
+    rows = np.repeat((1 - tops[level])[:, None] / 2, 3, axis=1)
+    rows[np.arange(len(rows)), predicted] = tops[level]
+    law = Atoms(rows, label, joint[label, predicted])
+    right = Atoms(rows, label, np.where(label == predicted, 1.0, 1e-3) * (level + 1) ** 2)
+    mix = tuple(joint.sum(axis=1).tolist())
+    if shifted:
+        return World("knife", law, (500, 500, 500), mix, 1500)
+    return World("knife", right, (400, 400, 400), mix, 1500, other_law=law)
+
+
+def ties_world() -> World:
+    """In half of the rows two labels differ by less than single precision tells, and the higher one is right."""
+    close = float(np.nextafter(0.5, 0))
+    rows = np.array([[0.97, 0.03], [0.5, close], [0.03, 0.97], [close, 0.5]])
+    return World("ties", Atoms(rows, np.array([0, 0, 1, 1]), np.ones(4)), (700, 700), (0.2, 0.8), 1500)
+
+
 def patients_world(n_patients: int) -> World:
     """Patients with 20 rows of one decimal each, 10.1 % of them below .5; others with a row each, apart."""
     edges = np.append(np.arange(0.05, 1.0, 0.1), 1.0)

@@ -105,7 +105,7 @@ def test_the_api_page_says_what_is_public() -> None:
     elsewhere = {name.rpartition(".")[2] for name in found if name.rpartition(".")[0] not in modules}
     assert elsewhere - set(pacshift.__all__) == {
         *("Predictor", "Provenance", "Counting", "AskedMethod", "Input"),
-        *("Grouped", "ScoreKind", "InUse", "Gap", "Attempt", "tally", "arrays"),
+        *("Grouped", "Sensitivity", "ScoreKind", "InUse", "Gap", "Attempt", "tally", "arrays"),
     }
 
 
@@ -137,6 +137,20 @@ def places(page: Path) -> set[str]:
     return {re.sub(r"[-\s]+", "-", heading) for heading in plain} | {name for names in named for name in names}
 
 
+LEARN = re.search(r"- Learn:\n(.*?)\n  - Use:", (ROOT / "mkdocs.yml").read_text(), re.DOTALL)[1]  # type: ignore[index]
+MOST_WORDS, MOST_WORDS_OF_A_LESSON = 77_000, 1_300
+"""Of all pages of the site; of a page for newcomers, without programs and what they print."""
+
+
+def test_the_site_stays_short() -> None:
+    words = {path: len(path.read_text(encoding="utf-8").split()) for path in (ROOT / "docs").rglob("*.md")}
+    assert sum(words.values()) <= MOST_WORDS
+    for name in re.findall(r": (\S+\.md)$", LEARN, re.MULTILINE):
+        page = (ROOT / "docs" / name).read_text(encoding="utf-8")
+        said = re.sub(r"^```.*?^```$", "", page, flags=re.DOTALL | re.MULTILINE)
+        assert len(said.split()) <= MOST_WORDS_OF_A_LESSON, name
+
+
 def test_formulas_of_pages_and_docstrings_become_mathml() -> None:
     pytest.importorskip("latex2mathml", reason="needs the packages of the group docs: make docs installs them")
     hook = runpy.run_path(str(ROOT / "scripts" / "mkdocs_typeset.py"))
@@ -165,3 +179,31 @@ def test_shell_example_of_the_readme_runs(tmp_path: Path) -> None:
         run(line, tmp_path)
     assert (tmp_path / "certificate.json").is_file()
     assert (tmp_path / "sets.parquet").is_file()
+
+
+def test_what_was_measured_is_what_the_tables_say() -> None:
+    """The page "Measured" quotes results of benchmarks: a new run that changes them must change the page."""
+    page = " ".join((ROOT / "docs" / "measured.md").read_text(encoding="utf-8").split())
+    results = {path.stem: path.read_text(encoding="utf-8") for path in ROOT.glob("benchmarks/results/*.md")}
+    above: dict[str, list[str]] = {}
+    for method, count in re.findall(
+        r"^\| (\S+) \| [\w ()]+ \| (\d+) \| [\d.]+ \|", results["guarantee"], re.MULTILINE
+    ):
+        above.setdefault(method, []).append(count)
+    assert "PS-LP exceeded ε in {} and in {} of 300 draws".format(*above["PS-LP"]) in page
+    assert "PS-LW in {} and {};".format(*above["PS-LW"]) in page
+    assert "knows the weights ({} and {})".format(*above["ORACLE"]) in page
+    assert "whose test is exact ({} and {})".format(*above["PS-T"]) in page
+    assert "true ones, in {} and {}.".format(*above["PS-R"]) in page
+    assert above["PS-W"] == above["PS-C"] == ["0", "0"]
+    assert "8 directions would be certified" in results["populations"]
+    assert re.findall(r"\| 0\.\d+ \| (\d+) of 20 \|", results["populations"]).count("7") == 1
+    larger = re.search(
+        r"sets are ([\d.]+) % larger \(geometric mean\).*?and ([\d.]+) % larger", results["sharpness"]
+    )
+    assert larger is not None
+    assert f"sets are {larger[1]} % larger (geometric mean)" in page
+    assert f"and {larger[2]} % larger than the best that miss no class" in page
+    assert set(re.findall(r"\| (\d+) \|$", results["survives"], re.MULTILINE)) == {"0"}
+    damaged = re.findall(r"^\| damaged .+? \| ([\d,]+) \|", results["survives"], re.MULTILINE)
+    assert sum(int(one.replace(",", "")) for one in damaged) >= 20_000

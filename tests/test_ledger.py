@@ -12,7 +12,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import wraps
 from typing import Any
 
@@ -26,12 +26,15 @@ from pacshift import (
     Population,
     Tally,
     UninformativeWarning,
+    accept,
     bounds,
     calibrate,
     calibrate_strata,
     label_sheet,
     strata,
 )
+from pacshift.acceptance import wealth
+from pacshift.acceptance.plan import N_RULES
 from pacshift.assumption import bets, check, inequalities, words
 from pacshift.certification import certify, refusal, trust
 from pacshift.certification import label_sheet as sheets
@@ -41,6 +44,7 @@ from pacshift.certification.certify import one_candidate, two_candidates
 from pacshift.certification.prevalence import prevalence as bound_shares
 from pacshift.certification.request import check_request
 from pacshift.methods import METHODS, PSLP, Solution, Task, ps, ps_t, ps_w
+from pacshift.methods import accept as accepting
 from pacshift.mix import prevalence, region, tails
 from pacshift.mix import shares as sharp
 from pacshift.monitor.verdict import report_delta, source_delta
@@ -274,11 +278,25 @@ def n_families(own: Given, line: Line, n_events: float) -> float:
     return n_events * len(labelled.families(own["task"].labelled, own["tally"], epsilon=own["task"].epsilon))
 
 
+BY_LABELS = {"PS-T": "PST.solve", "ACCEPT-T": "AcceptByLabels.solve"}
+"""Methods that labelled target rows alone certify, and their tests."""
+
+
 def at_every_look(own: Given, line: Line, n_events: float) -> float:
-    """What labels say of classes at one look is said at each of them; the test of PS-T counts its looks itself."""
+    """What labels say of classes at one look is said at each of them; the tests count their looks themselves."""
     labelled = own["labelled"] if "labelled" in own else own["data"].labelled
-    once = line.who == "PST.solve" or ("method" in own and own["method"].name != "PS-T")
+    once = line.who in BY_LABELS.values() or ("method" in own and own["method"].name not in BY_LABELS)
     return n_events if once else n_events * len(labelled.looks)
+
+
+def each_look(own: Given, line: Line, n_events: float) -> float:
+    """A rule is tested at every look, each time at its share."""
+    return n_events * len(own["task"].labelled.looks) if line.who == "few_are_wrong" else n_events
+
+
+def every_rule(own: Given, line: Line, n_events: float) -> float:
+    """What is said of the labels of one rule is said of all rules of the path."""
+    return n_events * N_RULES
 
 
 def all_ranks(own: Given, line: Line, n_events: float) -> float:
@@ -375,8 +393,15 @@ def ledger(monkeypatch: pytest.MonkeyPatch) -> Ledger:
     made.spender(shares, "classes_carry_over")
     made.promise(shares, "by_both", lambda given: given["request"].delta)
     made.promise(trust, "sensitivity", lambda given: given["request"].delta, total=at_one_share)
-    for owner in {next(kind for kind in each.__mro__ if "solve" in vars(kind)) for each in METHODS.values()}:
-        families = n_families if owner is METHODS["PS-T"] else None
+    # Rules are tested in turn, up to the first failure: a sequence is about one event (accept.md, Lemma 4).
+    made.spender(wealth.WealthTest, "passes", key="sequence")
+    made.spender(accepting, "few_are_wrong", key="sequence")
+    made.promise(accepting, "tested_error")
+    made.promise(accepting, "table_by_label", lambda given: 4 * float(given["delta"]), events=every_rule)
+    made.promise(accepting, "table_by_labels", events=every_rule)
+    every = {**METHODS, **accepting.ACCEPTING}.values()
+    for owner in {next(kind for kind in each.__mro__ if "solve" in vars(kind)) for each in every}:
+        families = {METHODS["PS-T"]: n_families, accepting.AcceptByLabels: each_look}.get(owner)
         made.promise(owner, "solve", lambda given: float(given["task"].delta), events=families)
     _wrap_net(made)
     made.part(certify, "candidate", at_every_look)
@@ -507,6 +532,23 @@ def by_sheet(n_classes: int, *, shifted: bool = True, **asked: Any) -> Any:
     return calibrate(data.source, data.labels, data.target, labelled=sheet.with_labels(answers), **rates, **asked)
 
 
+def accepted(n_classes: int, *, how: str = "rows", shifted: bool = True, n_labels: int = 0, **asked: Any) -> Any:
+    data = rows(n_classes, per_class=900, n_target=4000)
+    if not shifted:  # less sure, and as often right
+        less_sure = np.sqrt(data.target)
+        data = replace(data, target=less_sure / less_sure.sum(axis=1, keepdims=True))
+    rates: dict[str, Any] = {"error": 0.2, "delta": DELTA} | asked
+    if how == "tally":
+        labels: dict[str, Any] = {"target_labels": data.labelled(n_labels)} if n_labels else {}
+        return accept(data.tally, **rates, **labels)
+    if how == "sheet":
+        sheet = label_sheet(data.target, budget=900, looks=(300, 600), rng=1, epsilon=0.2, delta=DELTA)
+        answers = ["?" if place % 50 == 0 else int(data.truth[row]) for place, row in enumerate(sheet.rows[:600])]
+        return accept(data.source, data.labels, data.target, labelled=sheet.with_labels(answers), **rates)
+    some: dict[str, Any] = {"target_labels": data.some_labels(n_labels)} if n_labels else {}
+    return accept(data.source, data.labels, data.target, **rates, **some)
+
+
 def in_strata(**asked: Any) -> Any:
     data = rows(2)
     places = [np.where(np.arange(len(part)) % 2, "north", "south") for part in (data.source, data.target)]
@@ -551,6 +593,18 @@ CASES: dict[str, tuple[Callable[[], Any], set[str]]] = {
         lambda: by_tally(250, per_class=40, n_labels=400, **ALL),
         {"_equal_miss_ranks", "capped"},
     ),
+    "accept, K = 3": (lambda: accepted(3), {"WealthTest.passes", "tested_error", "table_by_label"}),
+    "accept, counts": (lambda: accepted(5, how="tally"), {"WealthTest.passes", "tested_error"}),
+    "accept, K = 25": (lambda: accepted(25), {"WealthTest.passes", "table_by_label"}),
+    "accept, known mix, labels": (
+        lambda: accepted(3, n_labels=600, known_mix={0: (0.0, 0.9)}),
+        {"few_are_wrong", "mix_bounds", "table_by_label"},
+    ),
+    "accept, looks": (lambda: accepted(3, how="sheet"), {"few_are_wrong", "WealthTest.passes"}),
+    "accept, looks, refuted": (
+        lambda: accepted(3, how="sheet", shifted=False, error=0.2),
+        {"few_are_wrong"},
+    ),
     "strata": (lambda: in_strata(per_stratum=False), {"joint_bounds"}),
     "strata, each": (lambda: in_strata(per_stratum=True), {"PSLP.solve"}),
     "PS": (lambda: by_tally(5, method="PS"), {"pac_threshold"}),
@@ -578,14 +632,22 @@ def test_a_certificate_spends_at_most_delta(name: str, ledger: Ledger) -> None:
     assert expected <= ledger.seen
     besides = ("check_label_shift", "points_below")  # the test, and sets with one label, at 0.1 delta each
     spent = {who: part for who, part in ledger.spent.items() if who not in besides}
-    by_labels = {who: amount for who, amount in spent.items() if who.startswith("candidate PS-T")}
+    by_labels = {
+        who: amount
+        for who, amount in spent.items()
+        if who.startswith(tuple(f"candidate {one} >" for one in BY_LABELS))
+    }
     if "refu" in name:  # after a refusal PS-T has all of δ; under label shift the refusal was paid (few-labels.md)
-        assert certificate.method == "PS-T"
+        assert certificate.method in BY_LABELS
         spent = by_labels
     elif by_labels and certificate.assumption is not None:  # the test pays for what comes after it refuses
         spent |= {"check_label_shift": ledger.spent["check_label_shift"]}
     misses = {who: amount for who, amount in spent.items() if not who.endswith((".solve", "mix_within"))}
-    promise = {who: amount for who, amount in spent.items() if not who.endswith("class_miss")}
+    if any(who.endswith("table_by_label") for who in misses):  # it rests on the region of the promise, too
+        solved = next(amount for who, amount in spent.items() if who.endswith("Accept.solve"))
+        misses["region"] = accepting.REGION_SHARE * solved
+    tables = "class_miss", "table_by_label", "table_by_labels"
+    promise = {who: amount for who, amount in spent.items() if not who.endswith(tables)}
     for statement in (promise, misses):  # two statements, each at the whole δ; a limit per class is part of both
         assert 0 < sum(statement.values()) <= DELTA * (1 + ROUNDING), statement
 

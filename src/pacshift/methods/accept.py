@@ -4,8 +4,8 @@ methods.
 The mathematics is in ``pacshift.acceptance``, the proof on its page (docs/methods/accept.md).
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -205,6 +205,8 @@ class AcceptByLabels(Method):
                 "accepting by labels needs labelled target rows: pass target_labels= with None for rows without a "
                 "label, or labelled= with a filled-in label sheet."
             )
+        if labelled.blanks is not None:
+            raise InputError("rows of the sheet were left blank: to accept answers, label it from the top.")
         rows = labelled.looks[labelled.look]
         level, unknown = task.delta / len(labelled.looks), labelled.n_unknown  # all looks hold together
         test = labelled.tops or Tops.of_cells(labelled.test.source_cells, labelled.test.source_kind)
@@ -212,8 +214,8 @@ class AcceptByLabels(Method):
         tables, kept = test.tables(path, tally.n_classes), None
         for rule, table in enumerate(tables):
             accepted = table[1::2]
-            n_accepted, wrong = accepted.sum() + unknown, accepted.sum() - np.trace(accepted) + unknown
-            if not n_accepted or binomial_cdf(wrong, n_accepted, task.epsilon) > level:
+            wrong = accepted.sum() - np.trace(accepted) + unknown
+            if not few_are_wrong(wrong, accepted.sum() + unknown, error=task.epsilon, delta=level):
                 break
             kept = rule
         if kept is None:
@@ -222,15 +224,22 @@ class AcceptByLabels(Method):
                 f"shows that at most {given(task.epsilon)} are wrong among what it accepts. Label more rows.",
             )
             return Solution(np.full(tally.n_classes, np.inf), reasons=reasons)
-
-        def by_label(level: float) -> AcceptedByLabel:
-            each, table = level / (2 * tally.n_classes * N_RULES), tables[kept]
-            accepted, predicted = table[1::2].sum(axis=1), (table[0::2] + table[1::2]).sum(axis=1) + unknown
-            wrong = accepted - np.diag(table[1::2])
-            share = between_counts(accepted, accepted + unknown, predicted, each)
-            return AcceptedByLabel(share, between_counts(wrong, wrong + unknown, accepted + unknown, each))
-
+        by_label = partial(table_by_labels, tables[kept], unknown)
         return Solution(single_cuts(path[kept]), by_label=by_label)
+
+
+def few_are_wrong(wrong: float, total: float, *, error: float, delta: float) -> bool:
+    """Whether so few wrong rows are unlikely if more than ``error`` of what is accepted were wrong (Lemma 5)."""
+    return bool(total > 0 and binomial_cdf(wrong, total, error) <= delta)
+
+
+def table_by_labels(table: FloatArray, unknown: int, delta: float) -> AcceptedByLabel:
+    """The same as ``table_by_label`` from labelled target rows, ``unknown`` of which nobody could label."""
+    each = delta / (2 * (len(table) // 2) * N_RULES)
+    accepted, predicted = table[1::2].sum(axis=1), (table[0::2] + table[1::2]).sum(axis=1) + unknown
+    wrong = accepted - np.diag(table[1::2])
+    share = between_counts(accepted, accepted + unknown, predicted, each)
+    return AcceptedByLabel(share, between_counts(wrong, wrong + unknown, accepted + unknown, each))
 
 
 def between_counts(least: FloatArray, most: FloatArray, total: FloatArray, level: float) -> Interval:
@@ -269,6 +278,5 @@ def planned_by_labels(labelled: LabelledTarget, tally: Tally, *, error: float, r
     return path[int(np.argmin(scores)) :]
 
 
-BY_LABELS: dict[str, Callable[[], Method]] = {Accept.name: AcceptByLabels}
 ACCEPTING: dict[str, type[Method]] = {method.name: method for method in (Accept, AcceptByLabels)}
 """The methods of ``pacshift.accept`` by name. They are not among ``METHODS``: they make no sets of their own."""
