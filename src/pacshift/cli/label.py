@@ -22,7 +22,7 @@ def label(
         list[Path],
         typer.Argument(
             metavar="TARGET",
-            help="Table without labels: a file, folder or pattern such as 'part-*.csv'. With --next: SOURCE TARGET.",
+            help="Table without labels: a file, folder or pattern such as '*.csv'. With --next: SOURCE TARGET.",
         ),
     ],
     *,
