@@ -53,5 +53,9 @@ def predict(
         print_json({"sets": str(out), **counts, "set_sizes": written.set_sizes.tolist()})
     else:
         n_sets, (size, empty) = written.set_sizes.sum(), mean_and_empty(written.set_sizes)
-        results().print(f"{n_sets:,} sets, {mean_size(size)} labels on average, {percent(empty)} empty.")
+        if certificate.accepts:
+            kept = percent(written.set_sizes[1] / max(n_sets, 1))
+            results().print(f"{n_sets:,} rows, {kept} accepted. Ask a person where the set holds every label.")
+        else:
+            results().print(f"{n_sets:,} sets, {mean_size(size)} labels on average, {percent(empty)} empty.")
         say_written(out)
