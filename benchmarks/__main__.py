@@ -55,6 +55,7 @@ PARTS = {
     "twins": ("twins.run", "how close the twins are to the real scores (needs --data)"),
     "reproduce": ("reproduce.run", "tables, counts and figures of the page on the paper"),
     "figures": ("figures.run", "the figures of the page on the idea"),
+    "cases": ("cases.run", "people and headlines with their sets, for the page of real cases (needs --data)"),
     "try-it": ("try_it.run", "results behind the interactive picture of the first page (needs --data)"),
     "selfcheck": ("selfcheck.run", "the lab's own tests"),
 }

@@ -12,8 +12,8 @@ from pacshift.parallel import cores
 DOCS = ROOT / "docs"
 RESULTS = ROOT / "benchmarks" / "results"
 BLOCKS = {
-    "docs/performance.md": (
-        "in-short",
+    "docs/performance.md": ("in-short",),
+    "benchmarks/results/performance.md": (
         "picture",
         "history",
         "speed",
@@ -27,6 +27,7 @@ BLOCKS = {
     "benchmarks/results/solvers.md": ("solvers",),
     "benchmarks/results/scale.md": ("rows", "calibrate", "classes", "files", "workers", "cost"),
     "benchmarks/results/guarantee.md": ("guarantee", "hunt"),
+    "docs/cases.md": ("cases-people", "cases-headlines"),
     "docs/how-much-data.md": ("needs",),
     "docs/methods/shares.md": ("shares",),
     "docs/methods/ps-w.md": ("boxes",),
@@ -43,13 +44,13 @@ BLOCKS = {
     "benchmarks/results/many-classes.md": ("many",),
     "paper/data-sets.md": ("shipped", "twins"),
     "docs/reproduce.md": (
-        "run",
-        "claims",
-        "balanced",
+        "reproduce-short",
+        "verdicts",
+        "questions",
+        "panels",
+        "counts",
         "heart-misses",
         "figures",
-        "paper-table",
-        "population-table",
     ),
 }
 """Pages with the blocks that the lab writes. Those of the site are in docs/, the others in RESULTS."""

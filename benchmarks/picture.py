@@ -34,7 +34,7 @@ CLASSES_ROWS, SMALL_ROWS = 100_000, 5_000
 PLANNED = "10000"
 """Rows a side that ``plan`` plans for: some eighty calibrations of so many, whatever the pilot has."""
 ENTRIES = (FLOOR, *OURS, *(entry for entry in THEIRS if entry.setting == "LAC" and entry.library != "puncc"))
-IMAGE = "![Time and memory of every command, its floor and its peers](figures/speed.png){ loading=lazy }"
+IMAGE = "![Time and memory of every command, its floor and its peers](../../docs/figures/speed.png)"
 
 
 def run(lab: Lab) -> Blocks:

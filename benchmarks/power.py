@@ -18,7 +18,7 @@ from paper.experiments.summary import markdown_table
 DELTA = 0.05
 LEVEL = ASSUMPTION_SHARE * DELTA
 SIZES, MANY_SIZES = (20_000, 5_000, 2_000), (150_000, 50_000)
-DATASETS = {"heart": "heart", "cifar10": "CIFAR-10", "agnews": "AG News", "entity13": "Entity-13"}
+DATASETS = {"heart-natural": "heart", "cifar10": "CIFAR-10", "agnews": "AG News", "entity13": "Entity-13"}
 UNSEEN = {
     "AG News": "agnews/scores.npz",
     "PathMNIST": "pathmnist/scores.npz",

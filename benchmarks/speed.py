@@ -14,7 +14,8 @@ from benchmarks.page import conditions
 from benchmarks.peers import FLOOR, OURS, THEIRS, Entry, JobFailed, run_job
 from paper.experiments.summary import markdown_table
 
-SIZES = ((200_000, 10), (1_000_000, 10), (100_000, 100))
+SIZES = ((2_000, 10), (20_000, 10), (200_000, 10), (1_000_000, 10), (100_000, 100))
+IN_SHORT = (1_000_000, 10)
 EPSILON, DELTA = 0.1, 0.01
 TIMED = (FLOOR, *OURS, *(e for e in THEIRS if e.setting in ("LAC", "APS", "class-wise PAC", "plain")))
 """One or two settings per library: the others of it cost about the same."""
@@ -67,8 +68,8 @@ def run(lab: Lab) -> Blocks:
         *(one_size(table, *size) for size, table in tables.items()),
     ]
     yield "speed", "\n\n".join(parts)
-    if SIZES[1] in tables:
-        yield "in-short", in_short(without_failures(tables[SIZES[1]]), *SIZES[1])
+    if IN_SHORT in tables:
+        yield "in-short", in_short(without_failures(tables[IN_SHORT]), *IN_SHORT)
 
 
 def measure(lab: Lab, rows: int, n_classes: int, *, repeats: int = 9, budget: float = 4.0) -> Table:

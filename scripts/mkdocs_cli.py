@@ -15,6 +15,8 @@ from typing import Any
 import typer
 
 MARK = re.compile(r"<!-- command reference: (\S+) (.+) -->")
+DRAWING = re.compile(r"<!-- drawing: (\S+) -->")
+"""A picture that becomes part of the page, so that it follows the themes and its parts are links."""
 EXAMPLE = "Example: "
 LINK = re.compile(r"(?<=\]\()((?:\.\./)+[\w./-]+)")
 REPOSITORY = "https://github.com/pacshift/pacshift/blob/main"
@@ -23,6 +25,7 @@ ROOT = str(Path(__file__).resolve().parents[1])
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Put the reference of a program at the place that a page marks for it: its module, and how it is called."""
+    markdown = DRAWING.sub(lambda mark: Path(ROOT, mark[1]).read_text(encoding="utf-8"), markdown)
     markdown = LINK.sub(lambda link: in_repository(link[1], page.file.src_uri), markdown)
     if ROOT not in sys.path:  # the paper is not installed, and MkDocs undoes changes made while hooks are loaded
         sys.path.insert(0, ROOT)

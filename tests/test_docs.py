@@ -105,7 +105,7 @@ def test_the_api_page_says_what_is_public() -> None:
     elsewhere = {name.rpartition(".")[2] for name in found if name.rpartition(".")[0] not in modules}
     assert elsewhere - set(pacshift.__all__) == {
         *("Predictor", "Provenance", "Counting", "AskedMethod", "Input"),
-        *("Grouped", "ScoreKind", "InUse", "Gap", "Attempt", "tally", "arrays"),
+        *("Grouped", "Sensitivity", "ScoreKind", "InUse", "Gap", "Attempt", "tally", "arrays"),
     }
 
 
@@ -135,6 +135,20 @@ def places(page: Path) -> set[str]:
     headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
     plain = [re.sub(r"[^\w\s-]", "", heading).strip().lower() for heading in headings]
     return {re.sub(r"[-\s]+", "-", heading) for heading in plain} | {name for names in named for name in names}
+
+
+LEARN = re.search(r"- Learn:\n(.*?)\n  - Use:", (ROOT / "mkdocs.yml").read_text(), re.DOTALL)[1]  # type: ignore[index]
+MOST_WORDS, MOST_WORDS_OF_A_LESSON = 77_000, 1_300
+"""Of all pages of the site; of a page for newcomers, without programs and what they print."""
+
+
+def test_the_site_stays_short() -> None:
+    words = {path: len(path.read_text(encoding="utf-8").split()) for path in (ROOT / "docs").rglob("*.md")}
+    assert sum(words.values()) <= MOST_WORDS
+    for name in re.findall(r": (\S+\.md)$", LEARN, re.MULTILINE):
+        page = (ROOT / "docs" / name).read_text(encoding="utf-8")
+        said = re.sub(r"^```.*?^```$", "", page, flags=re.DOTALL | re.MULTILINE)
+        assert len(said.split()) <= MOST_WORDS_OF_A_LESSON, name
 
 
 def test_formulas_of_pages_and_docstrings_become_mathml() -> None:

@@ -1,7 +1,6 @@
 """The page "In a service": its programs and its test vectors say the same as ``sets``."""
 
 import json
-import re
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -161,7 +160,8 @@ MAINS = {
     }
     """,
 }
-"""Programs that read a rule and a row per line and print the set, for the functions on the page."""
+"""Programs that read a rule and a row per line and print the set, for the functions that the page links."""
+PROGRAMS = {"cpp": "prediction_set.cpp", "java": "PredictionSet.java", "rust": "prediction_set.rs"}
 
 BUILD = {
     "cpp": ("main.cpp", ["g++", "-std=c++17", "-O1", "main.cpp", "-o", "main"], ["./main"]),
@@ -170,19 +170,15 @@ BUILD = {
 }
 
 
-def block(language: str) -> str:
-    """The program of the page in one language."""
-    (found,) = re.findall(rf"^```{language}\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
-    return str(found)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("language", BUILD)
 def test_the_programs_on_the_page_give_these_sets(language: str, tmp_path: Path) -> None:
     source, build, run = BUILD[language]
     if shutil.which(build[0]) is None:
         pytest.skip(f"{build[0]} is not installed")
-    (tmp_path / source).write_text(block(language) + MAINS[language])
+    program = (ROOT / "examples" / "serving" / PROGRAMS[language]).read_text(encoding="utf-8")
+    assert f"](../examples/serving/{PROGRAMS[language]})" in PAGE
+    (tmp_path / source).write_text(program + MAINS[language])
     built = subprocess.run(build, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert built.returncode == 0, built.stderr
     rows = [(case, row) for case in CASES.values() for row in case["rows"]]

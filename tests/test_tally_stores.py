@@ -207,6 +207,9 @@ def test_exact_scores_are_sorted_class_by_class(seed: int, n_classes: int, preci
     assert np.array_equal(raw.digest(), again.digest())  # in another order and in other types
     again.add(labels[:1], scores[:1])
     assert not np.array_equal(raw.digest(), again.digest())
+    others = RawScores(n_classes)
+    others.add(labels[np.argsort(scores)], np.sort(scores)[::-1])  # as many of each, for other scores
+    assert not np.array_equal(raw.digest(), others.digest())
     for name in ("values", "counts", "starts"):  # sorted when somebody asks
         assert np.array_equal(getattr(raw.distinct(), name), getattr(distinct, name))
     assert counts.sum() == 500

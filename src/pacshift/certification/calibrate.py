@@ -87,7 +87,7 @@ def calibrate(
         ``epsilon``. Between 0 and 1, for example 5e-4. A smaller ``delta`` gives larger sets.
     method : str or Method, default "PS-LP"
         How the thresholds are found: a name from ``pacshift.METHODS``, or a method object with options, such as
-        ``pacshift.PSW(intervals="hull")``. The methods differ in what they guarantee.
+        ``pacshift.PSW(intervals="elimination")``. The methods differ in what they guarantee.
     classes : sequence of labels, optional
         The class of each score column, in order. Default: the column names of a frame, else 0 to K-1.
     score : str or callable, default "probability"
@@ -272,4 +272,4 @@ def certified(
     with shown as report:
         certificate = certify(data, chosen, request, progress=report)
     made = measured(certificate, data, chosen, sizes=True)
-    return made if rows is None else replace(made, columns=rows.columns)
+    return made if rows is None or rows.columns is None else replace(made, columns=rows.columns)

@@ -172,5 +172,6 @@ def measured(
     own = cut_of(certificate)
     cuts = [replace(own, thresholds=point.thresholds) for point in points]
     found = fold.sizes(data.target, [own, *cuts] if sizes else cuts)
-    made = replace(certificate, set_sizes=found.pop(0)) if sizes else certificate
-    return replace(made, one_label_error=one_label_error(points, found, epsilon=certificate.epsilon))
+    set_sizes = found.pop(0) if sizes else certificate.set_sizes
+    one_label_bound = one_label_error(points, found, epsilon=certificate.epsilon)
+    return replace(certificate, set_sizes=set_sizes, one_label_error=one_label_bound)

@@ -26,7 +26,7 @@ from pacshift.errors import AssumptionError
 from pacshift.mix.programs import largest_means
 from pacshift.progress import Steps
 from pacshift.tally import Tally
-from pacshift.tally.grid import count_at_least, expected_tests, largest_threshold, mean_binned_size, to_grid
+from pacshift.tally.grid import count_at_least, largest_threshold, mean_binned_size, to_grid
 from pacshift.tally.stores import Distinct
 from pacshift.words.numbers import digits_apart, up
 
@@ -274,6 +274,10 @@ TINY = 1e-280
 """Below this size products and quotients lose digits, so that relative rounding bounds do not hold."""
 SUM_ROUNDING = 1e-12
 """Room for the rounding of sums, on the side of a larger error."""
+REFINEMENTS, LEAST_GAIN = 6, 1.001
+"""How often at most a correction is sought for the threshold that the last one gave, and the factor by which
+misses must grow, or the search ends. With 8 and 1.0003 nothing changes. Halving the thresholds with a new
+correction for each takes twice as long, for sets that are 0.06 % smaller (16 draws, 60 to 100 classes)."""
 TRIAL_ERROR = 0.6
 """Options are compared where the predicted mix errs by this part of ε: about where thresholds end up. With 0.4 or
 0.8 nothing changes."""
@@ -364,14 +368,12 @@ def best_tilt(
     start: FloatArray,
     *,
     rounds: Sequence[tuple[float, int]] = ROUNDS,
-    enough: float = -np.inf,
 ) -> FloatArray:
     """A tilt of the signs with a small bound, by L-BFGS on a smooth version of it ("The search").
 
     The worst mix Σ_j t_j v_j over t <= top is min over ν of ν + Σ_j top_j max(v_j - ν, 0); the maxima are rounded.
-    The search ends as soon as the bound itself is ``enough``.
     """
-    problem, evidence, lowest = _Smooth(bound, misses, enough), bound.evidence, -LARGEST_TILT
+    problem, evidence, lowest = _Smooth(bound, misses), bound.evidence, -LARGEST_TILT
     if float(problem.shares @ (1 - problem.part)) > LARGE_PART:
         lowest = max(lowest, -DEEPEST_CORRECTION * bound.epsilon / bound.option.spread)
     tilt = np.maximum(start, lowest)
@@ -383,17 +385,10 @@ def best_tilt(
     lower, upper = np.full(len(point), lowest), np.full(len(point), LARGEST_TILT)
     lower[-1], upper[-1] = -np.inf, np.inf  # ν is free
     for problem.width, steps in rounds:
-        try:
-            how: Any = {"method": "L-BFGS-B", "options": {"maxiter": steps, "maxcor": 15}}
-            limits = scipy.optimize.Bounds(lower, upper)
-            point = scipy.optimize.minimize(problem, point, jac=True, bounds=limits, **how).x
-        except _Enough as found:
-            return np.asarray(found.args[0])
+        how: Any = {"method": "L-BFGS-B", "options": {"maxiter": steps, "maxcor": 15}}
+        limits = scipy.optimize.Bounds(lower, upper)
+        point = scipy.optimize.minimize(problem, point, jac=True, bounds=limits, **how).x
     return np.asarray(point[:-1])
-
-
-class _Enough(Exception):
-    """Thrown out of the minimiser with the first tilt that is good enough."""
 
 
 class _Smooth:
@@ -401,9 +396,8 @@ class _Smooth:
 
     width = ROUNDS[0][0]
 
-    def __init__(self, bound: ErrorBound, misses: IntArray, enough: float = -np.inf) -> None:
+    def __init__(self, bound: ErrorBound, misses: IntArray) -> None:
         self.bound, evidence = bound, bound.evidence
-        self.misses, self.enough = misses, enough
         self.rows, self.columns = evidence.predictions, evidence.predictions.T.tocsr()
         self.recall, self.shares, self.part = evidence.recall, evidence.largest_shares, bound.betted_part
         miss_rates = evidence.miss_rates(misses)
@@ -422,8 +416,6 @@ class _Smooth:
         target = bound.evidence.target_shares
         worst_mix = level + float(self.shares @ (self.width * np.logaddexp(0.0, above)))
         value = float(correction @ target) + sign_cost(tilt) / option.stake + worst_mix
-        if bound.constant + value <= self.enough and bound.value(tilt, self.misses) <= self.enough:
-            raise _Enough(tilt.copy())
         mix = self.shares * scipy.special.expit(above)
         # Derivative by the correction of Σ_j mix_j part_j (slope_j moving_j - mean_j).
         betted_mix, a = mix * self.part, OWN_WEIGHT
@@ -487,7 +479,7 @@ def corrected_thresholds(
             "mix that were given are wrong. No method for label shift may be used."
         )
     evidence = Evidence.of_tally(tally, largest, plan.sparse)
-    steps.expect(2 * (len(plan.options) + expected_tests(tally)))
+    steps.expect(2 * (len(plan.options) + REFINEMENTS))
     one = largest_corrected(tally, evidence, plan, delta=shares.one_threshold * delta, steps=steps)
     scaled = rescaled_thresholds(tally, evidence, plan, delta=shares.rescaled * delta, steps=steps)
     return np.where(plan.sparse, -np.inf, one), scaled, largest
@@ -537,16 +529,20 @@ def largest_corrected(
         best = int(np.argmin([bound.value(tilt, trial) for bound, tilt in zip(bounds, tilts, strict=True)]))
         bound, tilt = bounds[best], tilts[best]
 
-        def passes(misses: IntArray) -> bool:
-            """Whether some correction shows an error of at most ε; the last one is asked first ("Theorem")."""
-            nonlocal tilt
-            steps()
-            if bound.value(tilt, misses) <= limit:
-                return True
-            tilt = best_tilt(bound, misses, tilt, rounds=ROUNDS[1:], enough=limit)
-            return bound.value(tilt, misses) <= limit
+        def largest(tilt: FloatArray) -> float:
+            """The largest τ at which this correction shows an error of at most ε: the bound grows with misses."""
+            return largest_threshold(tally, lambda misses: bound.value(tilt, misses) <= limit)
 
-        return largest_threshold(tally, passes)
+        # The best τ for a correction, the best correction for this τ, and so on: as Newton's method, from below.
+        found = largest(tilt)
+        for _ in range(REFINEMENTS):
+            misses = tally.misses(found)
+            tilt = best_tilt(bound, misses, tilt, rounds=ROUNDS[1:])
+            steps()
+            before, found = found, max(found, largest(tilt))
+            if found == before or tally.misses(found).sum() <= LEAST_GAIN * misses.sum():
+                break
+        return found
 
     trial = tally.misses(largest_threshold(tally, lambda m: seeming_error(m) <= TRIAL_ERROR * plan.epsilon))
     found = found_from(trial)

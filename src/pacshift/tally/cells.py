@@ -169,7 +169,7 @@ class Cells:
 def _not_counted() -> InputError:
     return InputError(
         "predicted labels were not counted, because the method that these counts are for needs none. Count the "
-        "rows again for a method that does: one with needs_predicted."
+        "rows again with predicted=True, or use such a method, as PS is."
     )
 
 

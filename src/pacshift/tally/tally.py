@@ -435,6 +435,7 @@ class Tally:
         rows = f"{self.n_source:,} source rows, {self.n_target:,} target rows"
         more = (", softmax of logits" if self.softmax else "") + (", on the grid" if self.grid else "")
         one = ", one per group" if self.source_grouped or self.target_grouped else ""
+        one += ", predicted labels not counted" if self.source_cells.bins == "not counted" else ""
         return f"Tally({self.n_classes} classes, {rows}{one}, score {self.score!r}{more})"
 
     def __add__(self, other: "Tally") -> "Tally":
