@@ -76,11 +76,16 @@ def tally_of(counts: list[int]) -> Tally:
 @settings(max_examples=30)
 @given(st.integers(1, 200), st.integers(0, 1000).map(lambda part: part / 1000), st.floats(1e-4, 0.3))
 def test_lemma_1_each_class_is_bounded_at_its_share(n_rows: int, rate: float, delta: float) -> None:
-    """Exactly: the probability of all counts whose interval does not hold the rate is at most δ / K."""
+    """Exactly: the probability of all counts whose interval does not hold the rate is at most δ / K.
+
+    Of two classes the second interval is the mirror image of the first: both are wrong at once, at most δ.
+    """
     counts = np.arange(n_rows + 1)
-    bounds = [mix_bounds(tally_of([int(count), n_rows - int(count)]), delta=delta) for count in counts]
-    wrong = [not bound.contains([rate, 1 - rate])[0] for bound in bounds]
-    assert binom.pmf(counts[wrong], n_rows, rate).sum() <= delta / 2 * (1 + 1e-9)
+    for others, level in (([], delta), ([0], delta / 3)):
+        drawn = [tally_of([int(count), n_rows - int(count), *others]) for count in counts]
+        bounds = [mix_bounds(each, delta=delta) for each in drawn]
+        wrong = [not bound.contains([rate, 1 - rate, *others])[: 1 if others else 2].all() for bound in bounds]
+        assert binom.pmf(counts[wrong], n_rows, rate).sum() <= level * (1 + 1e-9)
 
 
 @pytest.mark.montecarlo
@@ -222,7 +227,9 @@ def test_only_methods_that_use_the_mix_pay_for_its_bounds(monkeypatch: pytest.Mo
 
 def test_bounds_of_misses_gain_nothing_from_a_refusal_by_the_method(monkeypatch: pytest.MonkeyPatch) -> None:
     """It may be as likely as the method's whole share, which pays for the promise and not for these bounds."""
-    tally = Tally.from_scores([[0.9, 0.1], [0.2, 0.8]] * 50, [0, 1] * 50) + Tally.from_target([[0.9, 0.1]] * 50)
+    tally = Tally.from_scores([[0.9, 0.1], [0.2, 0.8]] * 50, [0, 1] * 50) + Tally.from_target(
+        [[0.9, 0.1], [0.2, 0.8]] * 25
+    )
     spent: list[float] = []
 
     def refuses(*_: Any) -> Solution:

@@ -78,7 +78,7 @@ def test_few_labels_are_not_tuned(data: Data, tmp_path: Path) -> None:
         (["-b", "100", "--keep", "name"], "cannot keep 'name'"),
         (["-b", "100", "--classes", "a,b,c"], "no score column for class"),
         (["-b", "100", "-o", "s.xlsx"], "its name must end in .csv"),
-        ([], "Missing option '--budget'"),
+        ([], "label takes one TARGET and --budget ROWS"),
     ],
 )
 def test_what_cannot_be_is_said(words: list[str], said: str, data: Data, tmp_path: Path) -> None:

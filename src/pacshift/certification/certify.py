@@ -292,8 +292,11 @@ def candidate(
     so their thresholds are those that make the same sets of both (docs/serving.md). A transform rounds its scores
     first, and needs no such care.
     """
+    epsilon = clean_epsilon(request.epsilon, request.contamination)
+    if not method.assumes_label_shift and data.labelled is not None and data.labelled.is_sheet:
+        epsilon = request.epsilon - request.contamination  # blank rows may have no class (Lemma 5 of ps-t.md)
     task = Task(
-        epsilon=clean_epsilon(request.epsilon, request.contamination),
+        epsilon=epsilon,
         delta=shares.method if method.assumes_label_shift else shares.labels,
         seed=request.seed,
         weights=request.weights,

@@ -6,7 +6,6 @@ from pacshift.assumption import Assumption
 from pacshift.certification.counted import Data
 from pacshift.certification.label_sheet import LARGEST_BUDGET, SheetPlan, plan_sheet
 from pacshift.certification.request import Request, takes_labels
-from pacshift.certification.trust import clean_epsilon
 from pacshift.errors import AssumptionError, InputError
 from pacshift.methods import PSLP, Method
 from pacshift.paths.labelled import (
@@ -136,7 +135,7 @@ def expected_sizes(data: Data, request: Request, plan: SheetPlan) -> tuple[tuple
     if request.class_epsilon is not None:
         return ()
     rows = [look - plan.n_pilot for look in plan.looks]
-    epsilon = clean_epsilon(request.epsilon, request.contamination)  # what PS-T is tested at
+    epsilon = request.epsilon - request.contamination  # what PS-T is tested at with a sheet
     cuts = look_cuts(rows, epsilon=epsilon, delta=request.delta)
     passing = [
         (look, typical_error(cut, n)) for look, n, cut in zip(plan.looks, rows, cuts, strict=True) if cut >= 0
