@@ -16,7 +16,7 @@ import numpy as np
 from benchmarks.lab import Blocks, Lab
 from benchmarks.page import conditions
 from pacshift import AssumptionError, Certificate, Population, UninformativeWarning, accept, calibrate
-from pacshift.arrays import BoolArray, FloatArray, IntArray
+from pacshift.arrays import FloatArray, IntArray
 from pacshift.methods import Task
 from pacshift.methods.accept import Accept
 from pacshift.tally import Tally
@@ -69,16 +69,17 @@ class Truth:
         self.label, self.top = top_labels(scores)
         mix = np.asarray(mix, float) / np.sum(mix)
         weights = (mix / np.maximum(np.bincount(labels, minlength=len(mix)), 1))[labels]
-        self.weights, self.wrong = weights / weights.sum(), self.label != labels
+        self.weights, self.labels, self.wrong = weights / weights.sum(), labels, self.label != labels
 
-    def of(self, kept: BoolArray) -> tuple[float, float]:
-        """The share that is kept, and the share of it that is wrong."""
-        share = float(self.weights @ kept)
-        return share, float(self.weights @ (kept & self.wrong)) / share if share else 0.0
+    def of(self, answers: IntArray) -> tuple[float, float]:
+        """The share that has an answer, and the share of it that is wrong; -1 asks a person."""
+        share = float(self.weights @ (answers >= 0))
+        wrong = self.weights @ ((answers >= 0) & (answers != self.labels))
+        return share, float(wrong) / share if share else 0.0
 
     def at(self, thresholds: FloatArray) -> tuple[float, float]:
         """The same at thresholds of predicted labels."""
-        return self.of(accepted(self.label, self.top, thresholds))
+        return self.of(np.where(accepted(self.label, self.top, thresholds), self.label, -1))
 
     def best_single(self, error: float) -> float:
         """The largest share that one threshold accepts at this error."""
@@ -168,8 +169,8 @@ def planned(sizes: tuple[int, ...], trials: int) -> list[float]:
     return [float(np.mean(found[size])) for size in sizes]
 
 
-Contestant = Callable[[FloatArray, IntArray, FloatArray, float], Callable[[FloatArray], BoolArray]]
-"""From source, labels, target and an error to who is accepted."""
+Contestant = Callable[[FloatArray, IntArray, FloatArray, float], Callable[[FloatArray], IntArray]]
+"""From source, labels, target and an error to what is answered: a label, or -1 for a person."""
 
 
 def ours(source: FloatArray, labels: IntArray, target: FloatArray, error: float) -> Any:
@@ -188,11 +189,22 @@ def one_label_sets(source: FloatArray, labels: IntArray, target: FloatArray, err
         share = 0.0 if made.set_sizes is None else made.set_sizes[1] / made.set_sizes.sum()
         if made.one_label_error is not None and made.one_label_error <= error and share > most:
             best, most = made, share
-    return (lambda scores: np.zeros(len(scores), bool)) if best is None else one_label(best)
+    return asks if best is None else one_label(best)
 
 
-def one_label(certificate: Certificate) -> Callable[[FloatArray], BoolArray]:
-    return lambda scores: certificate.sets(scores).sum(axis=1) == 1
+def one_label(certificate: Certificate) -> Callable[[FloatArray], IntArray]:
+    """The label of sets with one label, which need not be the top one."""
+
+    def answer(scores: FloatArray) -> IntArray:
+        sets = certificate.sets(scores)
+        return np.where(sets.sum(axis=1) == 1, sets.argmax(axis=1), -1)
+
+    return answer
+
+
+def asks(scores: FloatArray) -> IntArray:
+    """A person about everything."""
+    return np.full(len(scores), -1)
 
 
 def mapie_abstains(source: FloatArray, labels: IntArray, target: FloatArray, error: float) -> Any:
@@ -207,8 +219,8 @@ def mapie_abstains(source: FloatArray, labels: IntArray, target: FloatArray, err
     )
     controller.calibrate(source, (source.argmax(axis=1) == labels).astype(int))
     if controller.best_predict_param is None:
-        return lambda scores: np.zeros(len(scores), bool)
-    return lambda scores: np.asarray(controller.predict(scores), bool)
+        return asks
+    return lambda scores: np.where(np.asarray(controller.predict(scores), bool), scores.argmax(axis=1), -1)
 
 
 def contestants() -> tuple[dict[str, Contestant], str]:

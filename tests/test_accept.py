@@ -513,3 +513,22 @@ def test_the_table_by_label_holds_the_truth() -> None:
 def test_without_labels_there_is_nothing_to_test() -> None:
     with pytest.raises(InputError, match="needs labelled target rows"):
         AcceptByLabels().solve(Tally.from_scores(SOURCE, KINDS, classes=LETTERS.classes), Task(0.1, 0.1))
+
+
+def test_blank_rows_count_as_wrong_where_they_are_accepted() -> None:
+    """So a sheet with blanks never accepts more than it would with all labels, whichever rows are blank."""
+    target, truth = (
+        np.roll(TARGET, 1, axis=1),
+        np.roll(np.array(LETTERS.classes, object), -1)[np.searchsorted(np.array(LETTERS.classes, object), TRUTH)],
+    )
+    sheet = label_sheet(target, budget=1500, epsilon=0.05, delta=0.05, classes=LETTERS.classes, rng=1)
+    in_test, top = np.arange(1500) >= sheet.n_pilot, target[sheet.rows].max(axis=1)
+    shares = []
+    for blank in (top < 0, top < 0.6, np.arange(1500) % 60 == 0):
+        answers = [None if left else name for left, name in zip(blank & in_test, truth[sheet.rows], strict=True)]
+        found = accept(SOURCE, KINDS, target, **ASKED, labelled=sheet.with_labels(answers))
+        assert found.method == "ACCEPT-T"
+        shares.append(wrong_among_accepted(found, target, truth)[0])
+    everything, unsure, some = shares
+    assert everything >= unsure > 0.5  # cases that are asked need no label
+    assert everything > some
