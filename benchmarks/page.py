@@ -30,6 +30,7 @@ BLOCKS = {
     "docs/cases.md": ("cases-people", "cases-headlines"),
     "docs/how-much-data.md": ("needs",),
     "docs/methods/shares.md": ("shares",),
+    "docs/judges.md": ("judges", "judges-shift"),
     "docs/methods/ps-w.md": ("boxes",),
     "benchmarks/results/sharpness.md": ("sharpness",),
     "benchmarks/results/power.md": ("power", "power-unseen"),

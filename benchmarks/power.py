@@ -74,7 +74,7 @@ def line(violation: Violation, sizes: tuple[int, ...], trials: int, lab: Lab) ->
 
 
 def refusals(violation: Violation, size: int, trials: int, level: float = ASSUMPTION_SHARE * DELTA) -> int:
-    """In how many draws label shift is refuted."""
+    """In how many draws label shift is rejected."""
     refuted = 0
     for trial in range(trials):
         rng = np.random.default_rng([*f"{violation.data}{violation.name}".encode(), size, trial])

@@ -102,9 +102,17 @@ def each_finding_keeps_its_promise(found: dict[str, Any]) -> None:
     assert found["any_wrong"] <= len(found["FINDINGS"]) * found["EPSILON"]
 
 
+def corrected_shares_are_inside(found: dict[str, Any]) -> None:
+    """In every bin; sampling of a few hundred patients moves the share that had flu by some percent."""
+    ends = zip(found["least"], found["seen"], found["most"], strict=True)
+    assert all(low - 4 <= seen <= high + 4 for low, seen, high in ends)
+    assert all(low > said for low, said in zip(found["least"], found["said"], strict=True))
+
+
 KEPT = {
     "performance_without_labels": recalls_and_accuracy_are_inside,
     "llm_judge": shares_are_inside,
+    "corrected_probabilities": corrected_shares_are_inside,
     "findings_per_image": each_finding_keeps_its_promise,
 }
 

@@ -16,7 +16,7 @@ from pacshift.paths.labelled import (
     typical_error,
 )
 from pacshift.paths.looks import look_cuts
-from pacshift.words.findings import OTHER_WAYS, too_small, ways_on
+from pacshift.words.findings import OTHER_WAYS, next_steps, too_small
 
 NUMBERS_OF_LABELS = (100, 200, 400)
 """What people would label in an hour, a morning and a day; times ten until they certify anything."""
@@ -66,7 +66,7 @@ class Attempt:
     other_ways: tuple[str, ...] = OTHER_WAYS
 
 
-def with_ways_on(
+def with_next_steps(
     refusal: AssumptionError, data: Data, method: Method, request: Request, assumption: Assumption | None
 ) -> AssumptionError:
     """The refusal with what can be done, in Python, and what to expect of it."""
@@ -107,7 +107,7 @@ def with_lines(
     if not attempt.looks:
         draw, again, said = "", "", too_small(attempt)
     made = replace(attempt, draw=draw, again=again, other_ways=other_ways)
-    ways = ways_on(refusal.expected_sizes, command=said, other_ways=other_ways)
+    ways = next_steps(refusal.expected_sizes, command=said)
     return AssumptionError(refusal.refusal, ways, refusal.expected_sizes, refusal.assumption, made)
 
 

@@ -22,30 +22,29 @@ def label(
         list[Path],
         typer.Argument(
             metavar="TARGET",
-            help="Scores: a file, a folder, or a pattern such as 'part-*.csv'. With --next: SOURCE TARGET.",
+            help="Table without labels: a file, folder or pattern such as '*.csv'. With --next: SOURCE TARGET.",
         ),
     ],
     *,
-    budget: Annotated[int | None, basic("--budget -b ROWS", "How many rows to label at most.")] = None,
+    budget: Annotated[int | None, basic("--budget -b ROWS", "Number of rows to draw.")] = None,
     sheet: Annotated[
         Path | None,
         basic("--next SHEET", "Mark the rows of a sheet, its pilot filled in, whose labels can still matter."),
     ] = None,
     label_column: options.LabelColumn = "label",
     looks: Annotated[
-        str | None, basic("--looks N,N,...", "Look after so many labels too, such as 100,200.")
+        str | None,
+        basic("--looks N,N,...", "Also allow certifying after these numbers of labels, such as 100,200."),
     ] = None,
-    out: Annotated[Path, basic("--out -o FILE", "The sheet, a CSV file.")] = Path("to_label.csv"),
+    out: Annotated[Path, basic("--out -o FILE", "Label sheet (CSV) to write.")] = Path("to_label.csv"),
     keep: options.Keep = None,
     promise: options.ScoredPromise,
     columns: options.ColumnOptions,
-    seed: Annotated[
-        int | None, expert("--seed N", "Seed of the random order. Default: from the operating system.", min=0)
-    ] = None,
+    seed: Annotated[int | None, expert("--seed N", "Seed of the random order. Default: a new one.", min=0)] = None,
     force: options.Force = False,
     as_json: options.Json = False,
 ) -> None:
-    """Draw random rows of a TARGET to be labelled, so that their labels can certify sets, whatever the shift is.
+    """Draw random TARGET rows to label, for example after a refusal.
 
     Example: pacshift label target.parquet --budget 400 --looks 100,200 --keep id -o to_label.csv
     """
@@ -138,19 +137,16 @@ def _show(sheet: "LabelSheet", rows: "Rows", out: Path, command: str) -> None:
     from pacshift.words.numbers import one_of
 
     console = results()
-    n_rows, n_pilot = len(sheet.rows), sheet.n_pilot
-    parts = f"the first {n_pilot:,} tune the thresholds, the others test them"
-    if not n_pilot:
-        parts = "all of them test. Thresholds are not tuned: too few labels at the first look"
+    n_rows = len(sheet.rows)
     when = one_of([f"{look:,}" for look in sheet.looks])
-    console.print(f"{n_rows:,} of {sheet.n_target:,} rows to label, in random order: {parts}.")
+    console.print(f"{n_rows:,} of {sheet.n_target:,} target rows to label, in random order.")
     console.print(
-        f"1. Fill in the column label from the top: {plain(shorten(rows.classes))}, or ? where nobody can tell. "
-        "Do not sort."
+        f"1. Fill in the column 'label' from the top: {plain(shorten(rows.classes))}, or ? if nobody can tell (it "
+        "counts as missed). Do not sort."
     )
-    console.print(f"2. After {when} labels run this; SOURCE is your labelled source:")
+    console.print(f"2. After {when} labels, run (SOURCE is your labelled source):")
     console.print(f"   {plain(command)}", soft_wrap=True)
     if len(sheet.looks) > 1:
-        console.print("   All looks hold together: stop as soon as the sets are small enough.")
-    console.print("   A second sheet of this target, or a larger one with the same seed, would spend delta again.")
+        console.print("   Stop at any of these numbers: the promise holds at each.")
+    console.print("   A second sheet of this target would spend delta again.")
     say_written(out)

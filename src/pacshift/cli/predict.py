@@ -8,14 +8,14 @@ import typer
 from pacshift.cli import options
 from pacshift.cli.console import note, print_json, progress, results, say_written
 from pacshift.cli.options import basic
-from pacshift.words.numbers import mean_size, percent
+from pacshift.words.numbers import percent
 
 
 def predict(
     certificate_file: options.CertificateFile,
     table: Annotated[list[Path], typer.Argument(metavar="TABLE", help="Files or folders with scores.")],
     *,
-    out: Annotated[Path, basic("--out -o FILE", "The sets: .parquet, .feather, .csv or .jsonl.")] = Path(
+    out: Annotated[Path, basic("--out -o FILE", "Sets to write: .parquet, .feather, .csv or .jsonl.")] = Path(
         "sets.parquet"
     ),
     keep: options.Keep = None,
@@ -27,7 +27,7 @@ def predict(
     force: options.Force = False,
     as_json: options.Json = False,
 ) -> None:
-    """Write the prediction set of every row: a list of class names and its size.
+    """Write the prediction set of every row.
 
     Example: pacshift predict certificate.json new.parquet --keep id,date -o sets.parquet
     """
@@ -35,7 +35,7 @@ def predict(
     from pacshift.cli.certificates import warn_before_use
     from pacshift.cli.inputs import tell_dropped
     from pacshift.files.reading import require_regular
-    from pacshift.rows.sets import mean_and_empty
+    from pacshift.words.statements import size_words
 
     require_regular(certificate_file)  # that it is missing is the first thing to say
     options.check_output(out, force, [certificate_file, *table])
@@ -52,10 +52,10 @@ def predict(
         counts = {"rows": written.n_rows, "dropped": written.n_dropped, "invalid": written.n_invalid}
         print_json({"sets": str(out), **counts, "set_sizes": written.set_sizes.tolist()})
     else:
-        n_sets, (size, empty) = written.set_sizes.sum(), mean_and_empty(written.set_sizes)
+        sizes = written.set_sizes
         if certificate.accepts:
-            kept = percent(written.set_sizes[1] / max(n_sets, 1))
-            results().print(f"{n_sets:,} rows, {kept} accepted. Ask a person where the set holds every label.")
+            kept = percent(sizes[1] / max(sizes.sum(), 1))
+            results().print(f"{sizes.sum():,} rows, {kept} accepted. Ask a person where the set has every label.")
         else:
-            results().print(f"{n_sets:,} sets, {mean_size(size)} labels on average, {percent(empty)} empty.")
+            results().print(f"{sizes.sum():,} sets: {size_words(sizes)}")
         say_written(out)

@@ -34,7 +34,7 @@ class PST(Method):
     """
 
     name = "PS-T"
-    idea = "an exact test on labelled target rows; assumes nothing about the shift"
+    idea = "tests thresholds on labelled target rows; needs no label shift"
     guarantee = "pac-target"
     assumes_label_shift = False
     needs_target = True

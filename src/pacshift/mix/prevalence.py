@@ -123,9 +123,9 @@ class Prevalence:
         Labelled target rows behind it.
     by_label_shift : Prevalence or None
         Beside the answer of labels alone: what predictions say under label shift, a statement with a ``delta`` of
-        its own. None where label shift is refuted.
+        its own. None where label shift is rejected.
     refusal : str
-        Why label shift is refuted, where labels answer all the same.
+        Why label shift is rejected, where labels answer all the same.
 
     Examples
     --------
