@@ -113,7 +113,7 @@ def _document(certificate: "Certificate", found: "Check") -> dict[str, object]:
         "in_words": found.text,
         **promised,
         "rows": result.n,
-        "rows_judged": found.n_judged,
+        **({"rows_judged": found.n_judged} if found.of_accepted else {}),
         "error": options.finite_or_none(found.error),
         **{name: getattr(result, name) for name in ("size", "empty")},
         "error_interval": [found.lower, found.upper],
