@@ -28,8 +28,8 @@ SMOKE = {
     "core growth": ["| calibrate PS-LP | 20,000 × 10 |", "| step | 2 | 8 | exponent, fitted |"],
     "quality guarantee": [
         "### agnews-0.05",
-        "| PS-W, elimination | target (PAC) |",
-        "| PS-T | target (PAC) |",
+        "| PS-W, elimination | target |",
+        "| PS-T | target |",
     ],
     "scale-files": ["| files of 20,000 rows in all | bare scan |"],
     "many": ["| synthetic | 21,000 | 10,000 | 1 |"],
