@@ -231,7 +231,7 @@ def test_a_class_that_a_logit_rules_out_is_no_fault_with_groups_either(tmp_path:
 def test_ids_that_are_in_both_earn_a_note() -> None:
     made = calibrate(SOURCE, LABELS, TARGET, groups=IDS, target_groups=[*IDS[:10], *TARGET_IDS[10:]])
     assert any("2 group ids are in source and target" in note for note in made.notes)
-    assert not any("same id" in note for note in calibrate(SOURCE, LABELS, TARGET, **BOTH).notes)
+    assert not any("group id" in note for note in calibrate(SOURCE, LABELS, TARGET, **BOTH).notes)
 
 
 def test_tallies_give_the_same_certificate_and_say_what_was_not_checked() -> None:
