@@ -49,7 +49,8 @@ def by_labels_note(found: "Answer", asked: Method, n_labels: int) -> tuple[str, 
         return ()
     alone = f"This certificate rests on {n_labels:,} labelled target rows alone."
     if found.refused is None:
-        return (f"the labelled target rows give smaller sets than {asked.name} does under label shift. {alone}",)
+        more = "accept more" if found.method.guarantee == "pac-accepted" else "give smaller sets"
+        return (f"the labelled target rows {more} than {asked.name} does under label shift. {alone}",)
     return (f"{asked.name} was asked for, but label shift was refuted. {alone}",)
 
 
