@@ -27,6 +27,7 @@ PARTS = {
     "quality": ("quality.run", "who keeps what they promise when the label mix moves"),
     "prevalence": ("prevalence.run", "intervals for the target's label mix beside ppi_py"),
     "shares": ("shares.run", "widths of the shares' intervals beside the box of PS-LP's region"),
+    "judges": ("judges.run", "language models as judges of real answers (needs --data)"),
     "sharpness": ("sharpness.run", "set sizes beside the best that knows everything"),
     "boxes": ("boxes.run", "PS-W by the hull and by elimination (needs --data)"),
     "needs": ("needs.run", "set sizes by classes, rows per class, epsilon and delta"),

@@ -69,7 +69,7 @@ PUBLISHED = Subject("PS-W, intervals=elimination", "PS-W", (("intervals", "elimi
 DEFAULT, BY_LABELS, BY_CLASS, ACCEPT = (Subject(name, name) for name in ("PS-LP", "PS-T", "PS-LW", Accept.name))
 SHARES = {DEFAULT: 0.3, BY_LABELS: 0.1}
 """Shares of the random worlds for what most users get, besides their turns among all: the method of those who
-choose none, and what certifies where label shift is refuted."""
+choose none, and what certifies where label shift is rejected."""
 
 LABELS = ("target_labels",)
 

@@ -39,7 +39,7 @@ def run(lab: Lab) -> Blocks:
 
 def cases(lab: Lab) -> Iterator[tuple[str, Population, FloatArray]]:
     """The heart scores that are shipped; with the folder of real scores two weaker models and a good one."""
-    heart = load_dataset("heart", lab.data)
+    heart = load_dataset("heart-natural", lab.data)
     yield described("heart", heart.probs, heart.labels)
     folder = Path(lab.data or "")
     if lab.small or not lab.data or not (folder / "20news").exists():

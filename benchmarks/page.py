@@ -30,6 +30,7 @@ BLOCKS = {
     "docs/cases.md": ("cases-people", "cases-headlines"),
     "docs/how-much-data.md": ("needs",),
     "docs/methods/shares.md": ("shares",),
+    "docs/judges.md": ("judges", "judges-shift"),
     "docs/methods/ps-w.md": ("boxes",),
     "benchmarks/results/sharpness.md": ("sharpness",),
     "benchmarks/results/power.md": ("power", "power-unseen"),
@@ -42,13 +43,13 @@ BLOCKS = {
     "benchmarks/results/many-classes.md": ("many",),
     "paper/data-sets.md": ("shipped", "twins"),
     "docs/reproduce.md": (
-        "run",
-        "claims",
-        "balanced",
+        "reproduce-short",
+        "verdicts",
+        "questions",
+        "panels",
+        "counts",
         "heart-misses",
         "figures",
-        "paper-table",
-        "population-table",
     ),
 }
 """Pages with the blocks that the lab writes. Those of the site are in docs/, the others in RESULTS."""

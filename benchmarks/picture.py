@@ -108,6 +108,7 @@ def commands(source: Path, target: Path, folder: Path, n_classes: int) -> dict[t
     planned = ["--target-mix", mix, "--n-source", PLANNED, "--n-target", PLANNED]
     return {
         (COUNT, "calibrate"): ["calibrate", source, target, *label, "--force", "-o", certificate],
+        (COUNT, "accept"): ["accept", source, target, *label, "--force", "-o", folder / "accept.json"],
         (COUNT, "compare"): ["compare", source, target, *label],
         (COUNT, "prevalence"): ["prevalence", source, target, *label],
         (COUNT, "verify"): ["verify", certificate, source, target],

@@ -12,7 +12,8 @@ from pacshift.methods import PSLP, Task
 from pacshift.planning.pilot import CountPilot, Mixes, Pilot, RowPilot
 from pacshift.planning.solve import Effort, Simulator, effort_for, half_width
 from paper.experiments.datasets import load_dataset
-from paper.experiments.panels import PANELS, Panel
+from paper.experiments.panels import NATURAL_PANELS as PANELS
+from paper.experiments.panels import Panel
 from paper.experiments.summary import markdown_table
 
 DELTA = 0.05

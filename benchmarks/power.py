@@ -18,7 +18,7 @@ from paper.experiments.summary import markdown_table
 DELTA = 0.05
 LEVEL = ASSUMPTION_SHARE * DELTA
 SIZES, MANY_SIZES = (20_000, 5_000, 2_000), (150_000, 50_000)
-DATASETS = {"heart": "heart", "cifar10": "CIFAR-10", "agnews": "AG News", "entity13": "Entity-13"}
+DATASETS = {"heart-natural": "heart", "cifar10": "CIFAR-10", "agnews": "AG News", "entity13": "Entity-13"}
 UNSEEN = {
     "AG News": "agnews/scores.npz",
     "PathMNIST": "pathmnist/scores.npz",
@@ -74,7 +74,7 @@ def line(violation: Violation, sizes: tuple[int, ...], trials: int, lab: Lab) ->
 
 
 def refusals(violation: Violation, size: int, trials: int, level: float = ASSUMPTION_SHARE * DELTA) -> int:
-    """In how many draws label shift is refuted."""
+    """In how many draws label shift is rejected."""
     refuted = 0
     for trial in range(trials):
         rng = np.random.default_rng([*f"{violation.data}{violation.name}".encode(), size, trial])

@@ -21,7 +21,7 @@ from paper.experiments.panels import select_panels
 from paper.experiments.summary import markdown_table
 from paper.experiments.trial import Draw, Experiment, load_base, run_trial
 
-PANELS = ("heart-large-0.1", "cifar10-large-0.1", "agnews-0.05")
+PANELS = ("heart-natural-large-0.1", "cifar10-large-0.1", "agnews-0.05")
 """The panels whose shipped scores are those of trained models, not of twins."""
 METHOD_ORDER = ("PS-LP", "PS-W", "PS-C", "PS-LW", "PS", "APS", "PS-R", "WCP", "LWCP")
 PROMISES = {

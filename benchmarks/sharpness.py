@@ -32,7 +32,7 @@ from pacshift.ps_lp.theorem import EQUAL_MISS_RATE, MANY_ROWS, TUNED, betting_te
 from pacshift.ps_lp.tuned import CLASS_BALANCE, certified_on_path, tune
 from pacshift.tally import Tally
 from paper.experiments.datasets import Dataset
-from paper.experiments.panels import PANELS, Panel
+from paper.experiments.panels import NATURAL_PANELS, Panel
 from paper.experiments.summary import markdown_table
 
 FROM_COUNTS, BALANCES = "from counts", ("balance 6", "balance none")
@@ -52,9 +52,9 @@ HEADINGS = (
     "panel", "best per class", "best with cap", *SHOWN[:2], "best threshold", *SHOWN[2:],
     "ratio", "ratio of ORACLE", "broken", "gap", "of it mix",
 )  # fmt: skip
-SMALL_PANEL = "heart-large-0.1"
+SMALL_PANEL = "heart-natural-large-0.1"
 GROUPS = {
-    "The paper's panels": PANELS,
+    "The paper's panels": NATURAL_PANELS,
     "Other mixes, 20,000 rows on each side": OTHER_MIXES,
     "Small samples, 1,000 rows on each side, δ = 0.05": SMALL,
     "Development: score sets on which constants were chosen": DEVELOPMENT,
@@ -137,7 +137,7 @@ def measure(panel: Panel, data: Dataset, trials: int) -> Line:
     population, mix = Population(data.probs, data.labels), panel.target_mix
     found: dict[str, list[Thresholds]] = {name: [] for name in SHOWN}
     for trial in range(trials):
-        rng = np.random.default_rng([*panel.name.encode(), trial])
+        rng = np.random.default_rng([*panel.drawn_name.encode(), trial])
         source, labels = population.draw(panel.source_mix, panel.n_source, rng)
         target = population.draw(mix, panel.n_target, rng)[0]
         tally = Tally.from_scores(source, labels, soft=False) + Tally.from_target(target, soft=False)

@@ -79,7 +79,7 @@ _REAL: tuple[Panel, ...] = (
     case("entity13", "entity13", (even(13), more_of(8, 0.44, 13))),
     case("agnews", "agnews", ((0.308, 0.308, 0.077, 0.307), more_of(2, 0.625, 4))),
     case("chestxray", "chestxray", (more_of(4, 0.045, 6), more_of(4, 0.445, 6)), 0.3),
-    case("heart", "heart", ((0.94, 0.06), (0.636, 0.364))),
+    case("heart", "heart-natural", ((0.94, 0.06), (0.636, 0.364))),
     case("pathmnist", "pathmnist/scores.npz", (even(9), more_of(2, 0.3, 9))),
     case("20news", "20news/scores.npz", (even(20), drawn(1, 8, 20))),
     case("alexnet", "entity13/scores_alexnet.npz", (even(13), more_of(8, 0.3, 13))),

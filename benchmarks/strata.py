@@ -17,7 +17,7 @@ from paper.experiments.summary import markdown_table
 
 EPSILON, DELTA, HARMFUL = 0.1, 0.05, 0.12
 COST = {
-    "heart": ([80, 20], [95, 5], {1: (0, 0.2)}),
+    "heart-natural": ([80, 20], [95, 5], {1: (0, 0.2)}),
     "agnews": ([31, 31, 7, 31], [13, 13, 61, 13], {2: (0.4, 0.8)}),
 }
 """Source mix, target mix and what is known, in every stratum."""

@@ -48,7 +48,7 @@ for number, month in enumerate(CALENDAR[:9], start=1):
     if report.verdict == "broken":
         monitor.adopt(report.fresh)
         print("     the fresh certificate of this month is used from now on")
-    if report.verdict == "refuted":
+    if report.verdict == "shift-rejected":
         print(f"     {report.finding}")
 # --8<-- [end:months]
 

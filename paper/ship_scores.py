@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from pacshift.arrays import FloatArray
 from pacshift.simulate import population
-from paper.experiments.datasets import DATA, FILES, load_scores
+from paper.experiments.datasets import DATA, DEMO, FILES, load_scores
 
 
 def main() -> None:
@@ -32,7 +32,7 @@ def ship(name: str, file: Path) -> None:
         raise SystemExit(f"{name}: not a data set of the paper, or {file} was not made by python -m paper train")
     gaps = pack_scores(data.probs)
     facts = {key: value for key, value in data.facts.items() if key != "raw"}
-    path = (Path(population.__file__).parent if name == "heart" else DATA) / f"{name}.npz"
+    path = Path(population.__file__).with_name("heart.npz") if name == DEMO else DATA / f"{name}.npz"
     np.savez_compressed(
         path,
         allow_pickle=False,

@@ -41,7 +41,7 @@ class Training:
 def train(
     dataset: Annotated[
         str,
-        typer.Argument(help="heart, heart-balanced, agnews, cifar10, entity13 or chestxray.", metavar="DATASET"),
+        typer.Argument(help="heart, heart-natural, agnews, cifar10, entity13 or chestxray.", metavar="DATASET"),
     ],
     *,
     data: Annotated[Path, basic("--data", "The raw data: a file or folder in an official format.")],

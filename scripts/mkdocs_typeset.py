@@ -1,7 +1,7 @@
 """MkDocs hook: what Markdown leaves undone when a page is set.
 
 TeX becomes MathML while building, so that pages need neither network nor JavaScript. A percent sign stays on the
-line of its number.
+line of its number. Sentences that a command prints are broken into lines, tables are not.
 """
 
 import html
@@ -25,11 +25,12 @@ TAG = re.compile(r"<[^>]+>")
 AS_IT_IS = re.compile(r"(<(?P<kind>pre|code|math|svg)\b.*?</(?P=kind)>|<[^>]+>)", re.DOTALL)
 """Programs and what they print, formulas, pictures, and tags with their attributes."""
 PERCENT = re.compile(r"(?<=\d)\s+%")
+PRINTED = re.compile(r'<div class="language-text highlight">(.*?)</div>', re.DOTALL)
 
 
 def on_page_content(content: str, **_: Any) -> str:
     """Replace every formula of a rendered page, and join percent signs to their numbers."""
-    content = INLINE.sub(inline, content)
+    content = PRINTED.sub(printed, INLINE.sub(inline, content))
     return join_percents(DIRECTIVE.sub(displayed, BLOCK.sub(displayed, content)))
 
 
@@ -38,6 +39,11 @@ def join_percents(content: str) -> str:
     pieces = AS_IT_IS.split(content)  # text, what is left as it is, its kind; text, ...
     texts = [PERCENT.sub("\N{NO-BREAK SPACE}%", text) for text in pieces[::3]]
     return "".join(part for pair in zip(texts, [*pieces[1::3], ""], strict=True) for part in pair)
+
+
+def printed(block: re.Match[str]) -> str:
+    """What a command prints; a table has lines drawn between its cells, and scrolls by itself."""
+    return block[0] if "│" in block[0] else block[0].replace("language-text", "language-text wrapped", 1)
 
 
 def inline(formula: re.Match[str]) -> str:

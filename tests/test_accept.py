@@ -151,8 +151,8 @@ def test_a_file_remembers_it_and_verify_makes_it_again(made: Certificate, tmp_pa
     assert loaded.accepts
     assert loaded.accepted is not None
     assert loaded.explain() == made.explain()
-    assert verify(tmp_path / "a.json", SOURCE, KINDS, TARGET).verdict == "equal"
-    assert verify(tmp_path / "a.json", SOURCE, KINDS, TARGET[:-1]).verdict == "different"
+    assert verify(tmp_path / "a.json", SOURCE, KINDS, TARGET).verdict == "match"
+    assert verify(tmp_path / "a.json", SOURCE, KINDS, TARGET[:-1]).verdict == "mismatch"
 
 
 def test_a_tally_accepts_at_the_edges_of_its_bins(made: Certificate) -> None:
@@ -163,7 +163,7 @@ def test_a_tally_accepts_at_the_edges_of_its_bins(made: Certificate) -> None:
     assert found.set_sizes is not None
     assert found.with_set_sizes(TARGET).set_sizes.tolist() == found.set_sizes.tolist()  # type: ignore[union-attr]
     assert 0.8 * made.set_sizes[1] < found.set_sizes[1] <= 1.02 * made.set_sizes[1]  # type: ignore[index]
-    assert verify(found, tally).verdict == "equal"
+    assert verify(found, tally).verdict == "match"
 
 
 def test_a_tally_of_scores_that_may_tie_is_refused() -> None:

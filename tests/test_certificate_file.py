@@ -574,7 +574,7 @@ def test_files_with_impossible_values_are_refused(method: str, tmp_path: Path) -
     ("place", "value", "message"),
     [
         (("contamination",), 0.1, "contamination 0.1 is not below epsilon 0.1"),
-        (("assumption", "refuted"), True, "label shift is refuted, and the promise rests on it"),
+        (("assumption", "refuted"), True, "label shift is rejected, and the promise rests on it"),
         (("classes", 0, "threshold"), "inf", "it would miss a class always"),
         (("method_facts", "assumes_label_shift"), False, "PS-LP has assumes_label_shift True"),
         (("assumption", "level"), "nan", "assumption.level: 'nan' where a share above 0 and below 1 belongs"),

@@ -218,7 +218,7 @@ def test_a_class_that_a_logit_rules_out_is_no_fault_with_groups_either(tmp_path:
     source[np.flatnonzero(LABELS == 0)[:50], 1] = target[np.flatnonzero(TRUTH == 0)[:50], 1] = -np.inf
     made = calibrate(source, LABELS, target, softmax=True, **BOTH)
     made.save(tmp_path / "c.json")
-    assert verify(tmp_path / "c.json", source, LABELS, target, **BOTH).verdict == "equal"
+    assert verify(tmp_path / "c.json", source, LABELS, target, **BOTH).verdict == "match"
     assert check(made, target, TRUTH, groups=TARGET_IDS).evaluation.n == made.n_target
     tally = Tally.from_scores(source, LABELS, groups=IDS, softmax=True)
     tally += Tally.from_target(target, groups=TARGET_IDS, softmax=True)
@@ -274,7 +274,7 @@ def test_how_rows_were_chosen_to_be_labelled_is_asked_for_and_remembered(tmp_pat
     assert "One random row was labelled in each of some random groups." in made.explain(full=True)
     made.save(tmp_path / "made.json")
     assert Certificate.load(tmp_path / "made.json").target_grouped == made.target_grouped
-    assert verify(tmp_path / "made.json", SOURCE, LABELS, TARGET, **given).verdict == "equal"
+    assert verify(tmp_path / "made.json", SOURCE, LABELS, TARGET, **given).verdict == "match"
     with pytest.raises(InputError, match="no group has two labels, which has a chance below one in a million"):
         calibrate(SOURCE, LABELS, TARGET, labels_per="row", **given)
     labels[0] = labels[1] = 0

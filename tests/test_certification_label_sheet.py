@@ -202,8 +202,13 @@ def test_labels_given_in_python() -> None:
     assert sheet.labels[:4] == ("owl", "?", None, None)
     with pytest.raises(InputError, match="201 labels for 200 rows"):
         make().with_labels(["owl"] * 201)
-    with pytest.raises(InputError, match="Order 1 has no label, but 1 row"):
+    with pytest.raises(InputError, match="Order 1 has no label, but rows below it have one"):
         make().with_labels([None, "owl"])
+    n_pilot = make().n_pilot
+    gap = make().with_labels([*["owl"] * n_pilot, None, "?", None, "owl"])  # after the pilot rows may stay blank
+    assert (gap.n_filled, gap.n_from_top, gap.last_complete_look) == (n_pilot + 2, n_pilot, None)
+    assert gap.looks_in_reach == (0,)
+    assert gap.label_index(NAMES)[n_pilot:].tolist() == [-2, -1, -2, NAMES.index("owl")]
 
 
 def test_a_sheet_is_not_overwritten(path: Path) -> None:
@@ -357,7 +362,7 @@ def first_line(old: str, new: str) -> Change:
         (first_line("delta=", "delat="), "first line was changed"),
         (first_line("120/200", "9" * 30), "first line was changed"),
         (first_line("version=1", "version=9"), "label sheet version 9"),
-        (lambda lines: with_cell(lines, 50, 4, "owl"), "Order 1 has no label, but 1 row.* the first is order 49"),
+        (lambda lines: with_cell(lines, 50, 4, "owl"), "rows of the pilot were skipped. Order 1 has no label"),
     ],
 )
 def test_changes_are_found(change: Change, said: str, path: Path) -> None:

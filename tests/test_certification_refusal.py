@@ -80,7 +80,7 @@ def test_a_sheet_is_never_larger_than_the_target(
 
 def test_a_target_that_is_too_small_is_said_to_be() -> None:
     error = refused(FAR[:250], epsilon=0.001)
-    assert "But the 250 target rows are too few to certify anything at epsilon=0.001 and delta=0.05" in str(error)
+    assert "But the 250 target rows are too few for any promise at epsilon 0.001 and delta 0.05" in str(error)
     assert (error.expected_sizes, error.attempt.looks, error.attempt.draw) == ((), (), "")
     assert "label_sheet" not in str(error)
 
@@ -173,14 +173,14 @@ def test_labels_that_contradict_known_mix_just_so_get_no_advice_either() -> None
 
 def test_methods_compared_say_why_they_refuse() -> None:
     made = compare(SOURCE, np.array(NAMES)[SOURCE_LABELS], TARGET, methods=["PS-LP", "PS"], **CLASSES)
-    assert "label shift is refuted" in made.rows[0].note
+    assert "label shift is rejected" in made.rows[0].note
 
 
 def test_errors_can_be_pickled() -> None:
     error = refused()
     again = pickle.loads(pickle.dumps(error))
     assert str(again) == str(error)
-    assert (again.ways_on, again.expected_sizes) == (error.ways_on, error.expected_sizes)
+    assert (again.next_steps, again.expected_sizes) == (error.next_steps, error.expected_sizes)
     assert again.attempt == error.attempt
     assert again.assumption.finding == error.assumption.finding
     others: list[PacshiftError] = [

@@ -53,7 +53,7 @@ def test_every_method_is_made_again(method: str, tmp_path: Path) -> None:
     made.save(tmp_path / "c.json")
     for one in (made, Certificate.load(tmp_path / "c.json"), tmp_path / "c.json"):
         found = verify(one, SOURCE, LABELS, TARGET)
-        assert found.verdict == "equal", found.text
+        assert found.verdict == "match", found.text
         assert found.text.startswith("Made again from these data, the certificate is the same.")
         seen = made.predicted_counts is not None  # PS and APS do not look at the target
         said = () if seen else ("target: the certificate has no SHA-256 of it",)
@@ -83,26 +83,26 @@ def test_every_option_is_remembered(options: Any, tmp_path: Path) -> None:
     certify(**options).with_set_sizes(TARGET).save(tmp_path / "c.json")
     labels = options.get("target_labels")
     found = verify(tmp_path / "c.json", SOURCE, LABELS, TARGET, target_labels=labels)
-    assert found.verdict == "equal", found.text
+    assert found.verdict == "match", found.text
     assert ("created, model_id, note, valid_until: the maker's word" in found.text) == ("model_id" in options)
     assert ("the target's labels" in found.text) == ("target_labels" in options)
     fewer = None if labels is None else labels[:-1]
     other = verify(tmp_path / "c.json", SOURCE, LABELS, TARGET[:-1], target_labels=fewer)
-    assert other.verdict == "different"
+    assert other.verdict == "mismatch"
     assert "n_target: the certificate says 1500, these data give 1499" in other.differences
 
 
 def test_logits_are_made_again(tmp_path: Path) -> None:
     source, target = np.log(SOURCE) + 3, np.log(TARGET) + 3
     calibrate(source, LABELS, target, classes=NAMES, softmax=True, method="PS-LW").save(tmp_path / "c.json")
-    assert verify(tmp_path / "c.json", source, LABELS, target).verdict == "equal"
+    assert verify(tmp_path / "c.json", source, LABELS, target).verdict == "match"
 
 
 def test_rows_in_any_order_and_frames_with_the_columns_of_the_certificate() -> None:
     made, order = certified(), np.random.default_rng(0).permutation(1500)
-    assert verify(made, SOURCE[order], np.asarray(LABELS)[order], TARGET[order]).verdict == "equal"
+    assert verify(made, SOURCE[order], np.asarray(LABELS)[order], TARGET[order]).verdict == "match"
     frame = pandas.DataFrame(SOURCE, columns=NAMES)[["wren", "owl", "crow"]].assign(id=1)
-    assert verify(made, frame, LABELS, TARGET).verdict == "equal"
+    assert verify(made, frame, LABELS, TARGET).verdict == "match"
 
 
 @pytest.mark.parametrize("grid", [False, True])
@@ -111,9 +111,9 @@ def test_counts_are_made_again_from_counts_and_from_rows(grid: bool, bins: bool)
     tally = Tally.from_scores(SOURCE, LABELS, classes=NAMES, grid=grid)
     tally = tally + Tally.from_target(TARGET, classes=NAMES, bins=bins)
     made = calibrate(tally, epsilon=0.1, delta=0.05)
-    assert verify(made, tally).verdict == "equal"
-    assert verify(made, SOURCE, LABELS, TARGET).verdict == "equal"
-    assert verify(made, tally + Tally.from_target(TARGET[:1], classes=NAMES)).verdict == "different"
+    assert verify(made, tally).verdict == "match"
+    assert verify(made, SOURCE, LABELS, TARGET).verdict == "match"
+    assert verify(made, tally + Tally.from_target(TARGET[:1], classes=NAMES)).verdict == "mismatch"
 
 
 def test_a_method_and_a_score_of_ones_own_must_be_given() -> None:
@@ -123,7 +123,7 @@ def test_a_method_and_a_score_of_ones_own_must_be_given() -> None:
     made = certify(method=Mine(), score=np.sqrt)
     with pytest.raises(InputError, match="method MINE is not part of pacshift: pass the method object"):
         verify(made, SOURCE, LABELS, TARGET)
-    assert verify(made, SOURCE, LABELS, TARGET, method=Mine(), score=np.sqrt).verdict == "equal"
+    assert verify(made, SOURCE, LABELS, TARGET, method=Mine(), score=np.sqrt).verdict == "match"
     loaded = replace(made, transform=None)
     with pytest.raises(InputError, match="a score function of your own: pass it as score="):
         verify(loaded, SOURCE, LABELS, TARGET, method=Mine())
@@ -163,7 +163,7 @@ def test_the_weights_of_oracle_are_remembered_where_labels_answer(tmp_path: Path
     made = Certificate.load(tmp_path / "c.json")
     assert made.method == "PS-T"
     assert made.provenance.asked_method == AskedMethod("ORACLE", {}, (1.0, 1.0, 500.0))
-    assert verify(made, SOURCE, LABELS, TARGET, target_labels=labels).verdict == "equal"
+    assert verify(made, SOURCE, LABELS, TARGET, target_labels=labels).verdict == "match"
     older = replace(made.provenance, asked_method=AskedMethod("ORACLE", {}))
     with pytest.raises(InputError, match="does not say its weights"):
         verify(replace(made, provenance=older), SOURCE, LABELS, TARGET, target_labels=labels)
@@ -196,7 +196,7 @@ def tampered(change: Callable[[dict[str, Any]], None], folder: Path) -> Path:
 )
 def test_a_forged_number_is_found_although_the_checksum_fits(change: Any, named: str, tmp_path: Path) -> None:
     found = verify(tampered(change, tmp_path), SOURCE, LABELS, TARGET)
-    assert found.verdict == "different"
+    assert found.verdict == "mismatch"
     assert any(each.startswith(named) for each in found.differences), found.differences
     assert f"Differs: {named}" in found.text
 
@@ -206,11 +206,11 @@ def test_other_code_and_another_wording_are_matters_of_provenance(tmp_path: Path
     found = verify(path, SOURCE, LABELS, TARGET)
     if found.recomputed is None or found.recomputed.provenance.code is None:
         pytest.skip("the code that runs here is not known")
-    assert (found.verdict, found.differences) == ("equal up to provenance", ())
-    assert "Origin: code: made by commit 1234, made again by " in found.text
+    assert (found.verdict, found.differences) == ("match-other-files", ())
+    assert "Origin: code: made by commit 1234, recomputed by " in found.text
     older = by_another_version(lambda document: document.update(notes=["as they wrote then"]))
     found = verify(tampered(older, tmp_path), SOURCE, LABELS, TARGET)
-    assert (found.verdict, found.differences) == ("equal up to provenance", ())
+    assert (found.verdict, found.differences) == ("match-other-files", ())
     assert "notes is worded otherwise" in found.provenance_differences
 
 
@@ -225,7 +225,7 @@ def by_another_version(change: Callable[[dict[str, Any]], None]) -> Callable[[di
 def test_data_that_refute_label_shift_certify_nothing() -> None:
     made = certified()
     found = verify(made, SOURCE, LABELS, np.tile([[0.34, 0.33, 0.33]], (1500, 1)))
-    assert (found.verdict, found.recomputed) == ("different", None)
+    assert (found.verdict, found.recomputed) == ("mismatch", None)
     assert "nothing can be certified from these data: " in found.differences[0]
 
 
@@ -233,12 +233,12 @@ def test_rounding_is_no_difference_but_thresholds_are_never_higher() -> None:
     made = certified()
     assert made.class_miss is not None
     rounded = Interval(made.class_miss.lower, made.class_miss.upper * (1 + 1e-9))
-    assert verify(replace(made, class_miss=rounded), SOURCE, LABELS, TARGET).verdict == "equal"
+    assert verify(replace(made, class_miss=rounded), SOURCE, LABELS, TARGET).verdict == "match"
     lower, higher = (np.nextafter(made.thresholds, end) for end in (-np.inf, np.inf))
-    assert verify(replace(made, thresholds=lower), SOURCE, LABELS, TARGET).verdict == "equal"
+    assert verify(replace(made, thresholds=lower), SOURCE, LABELS, TARGET).verdict == "match"
     for cuts in (higher, made.thresholds * (1 + 1e-9), made.thresholds * 1e-13):
         found = verify(replace(made, thresholds=cuts), SOURCE, LABELS, TARGET)
-        assert found.verdict == "different"
+        assert found.verdict == "mismatch"
         assert found.differences[0].startswith("classes.'crow'.threshold")
 
 
@@ -255,7 +255,7 @@ def test_rounding_is_no_difference_but_thresholds_are_never_higher() -> None:
 )
 def test_another_version_excuses_words_alone(change: Any, named: str, tmp_path: Path) -> None:
     found = verify(tampered(by_another_version(change), tmp_path), SOURCE, LABELS, TARGET)
-    assert found.verdict == "different"
+    assert found.verdict == "mismatch"
     assert any(each.startswith(named) for each in found.differences), found.differences
 
 
@@ -265,7 +265,7 @@ def test_columns_are_compared_where_there_are_any() -> None:
     made = replace(certified(), columns=Columns(names))
     swapped = replace(made, columns=Columns(names[::-1]))
     assert "columns" not in verify(made, source, LABELS, target).text
-    assert verify(swapped, source, LABELS, target).verdict == "different"
+    assert verify(swapped, source, LABELS, target).verdict == "mismatch"
     for each in (made, swapped):
         found = verify(each, SOURCE, LABELS, TARGET)
         assert found.unverified[0] == "columns: the maker's word, because these data have no names of columns"

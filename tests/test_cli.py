@@ -67,4 +67,4 @@ def test_help_has_an_example_for_each_command() -> None:
         shown = good(command, "--help").stdout
         assert f"Example: pacshift {command}" in " ".join(shown.split())
     assert good("--version").stdout.startswith("pacshift 0.")
-    assert "From tables to sets" in good().stdout
+    assert "Make and use a certificate" in good().stdout

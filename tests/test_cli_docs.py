@@ -14,12 +14,14 @@ import pytest
 from typer.testing import CliRunner
 
 from pacshift import LabelSheet
-from pacshift.cli import app
+from pacshift.cli import app, console
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 PAGES = ["index.md", "tour.md", "received.md", "refused.md", "how-much-data.md", "watch.md", "command-line.md"]
 BLOCK = re.compile(r"```sh\n(?P<commands>.*?)```\n(?:\n```text\n(?P<output>.*?)```\n)?", re.DOTALL)
 DEMO = "pacshift demo"
+WIDTH = 100
+"""Letters in a line, as in a terminal that wide: longer ones would be cut off on the site."""
 
 
 def run(line: str) -> str:
@@ -78,6 +80,7 @@ def test_a_page_tells_the_truth(
     folder, printed = demo
     shutil.copytree(folder, tmp_path / folder.name)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(console, "PIPE_WIDTH", WIDTH)
     monkeypatch.delenv("PACSHIFT_DATA", raising=False)
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1791000000")  # commands print when a certificate was made
 

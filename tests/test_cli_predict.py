@@ -18,7 +18,7 @@ def test_predict_writes_lists_of_names(data: Data, tmp_path: Path) -> None:
     shown = good("predict", data.certificate, data.target, "--keep", "id", "-o", out).stdout
     assert pa.parquet.read_table(out).column_names == ["id", "set", "set_size"]
     certificate = Certificate.load(data.certificate)
-    assert shown.startswith("2,000 sets, ")
+    assert shown.startswith("2,000 sets: ")
     document = json.loads(good("predict", data.certificate, data.target, "-o", out, "-f", "--json").stdout)
     assert document == {
         "sets": str(out), "rows": 2000, "dropped": 0, "invalid": 0, "set_sizes": document["set_sizes"]
@@ -51,7 +51,7 @@ def test_rows_without_a_set_are_kept_if_asked(data: Data, tmp_path: Path) -> Non
     assert "leave them out with --drop-invalid" in bad(*words)
     assert "--drop-invalid leaves out" in bad(*words, "--drop-invalid", "--keep-invalid")
     result = good(*words, "--keep-invalid")
-    assert result.stdout.startswith("1,999 sets, ")
+    assert result.stdout.startswith("1,999 sets: ")
     assert "note: table: 1 of 2,000 rows have no set: their scores cannot be used." in result.stderr
     lines = out.read_text().splitlines()
     assert (len(lines), lines[8]) == (2001, "107,,")

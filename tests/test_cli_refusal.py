@@ -111,7 +111,7 @@ def test_a_small_target(folder: Path) -> None:
     assert "--budget 150 --looks 100 -o" in said
     good(*label_command(said))
     said = bad("calibrate", "source.parquet", "small.parquet", "-e", "0.005", code=3)
-    assert "But the 150 target rows are too few to certify anything at epsilon=0.005" in said
+    assert "But the 150 target rows are too few for any promise at epsilon 0.005" in said
     assert "`" not in said
 
 
@@ -139,8 +139,8 @@ def test_an_unfinished_sheet_says_what_is_missing() -> None:
     assert not Path("c.json").exists()
     people(150)
     shown = " ".join(good(*words).stdout.split())
-    assert "This certificate rests on 100 labelled target rows alone" in shown
-    assert "the next 100 labels of the sheet" in shown
+    assert "This certificate rests on the 100 labelled rows alone" in shown
+    assert "(and 2 more notes)" in shown
     assert "two ways to say the same" in bad(*words, "--target-label", "label", "--force")
     said = bad(*words, "-e", "0.2", "--force")
     assert "to_label.csv was made for epsilon=0.1, but epsilon=0.2 was asked for" in said
@@ -155,7 +155,7 @@ def test_the_page_has_what_was_printed() -> None:
     assert (
         "pacshift calibrate source.parquet target.parquet -o c.json --refusal-page refused.html --labelled" in page
     )
-    assert "--known cannot undo this refusal" in page
+    assert "Stated shares (--known) do not help" in page
     assert "known_mix" not in page
     assert not Path("c.json").exists()
 
@@ -181,7 +181,7 @@ def test_a_page_that_cannot_be_written_loses_nothing(monkeypatch: pytest.MonkeyP
     result = run(*FIRST, "--refusal-page", "refused.html")
     assert result.exit_code == 3
     assert "note: the page of the refusal was not written: disk full" in result.stderr
-    assert "error: label shift is refuted" in result.stderr
+    assert "error: label shift is rejected" in result.stderr
 
 
 def test_no_refusal_no_page(folder: Path) -> None:

@@ -27,7 +27,7 @@ def test_what_calibrate_made_is_verified(words: tuple[object, ...], data: Data, 
     made = tmp_path / "c.json"
     good("calibrate", data.source, data.target, "-o", made, "--model-id", "net", *words)
     shown = good("verify", made, data.source, data.target).stdout
-    assert shown.startswith("equal: Made again from these data, the certificate is the same.")
+    assert shown.startswith("matches: recomputed from these data, the certificate is the same.")
     assert "Not verified: created, model_id, command: the maker's word." in shown
 
 
@@ -36,7 +36,7 @@ def test_other_data_end_with_exit_code_4(data: Data, tmp_path: Path) -> None:
     pa.parquet.write_table(pa.parquet.read_table(data.target).slice(0, 1500), shorter)
     result = run("verify", data.certificate, data.source, shorter)
     assert result.exit_code == 4
-    assert "different: These data do not give this certificate" in result.stdout
+    assert "does not match: these data give another certificate" in result.stdout
     assert "n_target: the certificate says" in result.stdout
     assert "Origin: target: other files than those on record, by their SHA-256." in result.stdout
 
@@ -45,7 +45,7 @@ def test_a_rewritten_file_with_the_same_rows_is_a_matter_of_provenance(data: Dat
     again = tmp_path / "again.parquet"
     pa.parquet.write_table(pa.parquet.read_table(data.source), again, compression="none")
     document = json.loads(good("verify", data.certificate, again, data.target, "--json").stdout)
-    assert document["verdict"] == "equal up to provenance"
+    assert document["verdict"] == "match-other-files"
     assert document["differences"] == []
     assert document["provenance_differences"] == ["source: other files than those on record, by their SHA-256"]
 
@@ -57,7 +57,7 @@ def test_labels_of_the_target_are_asked_for(data: Data, tmp_path: Path) -> None:
     pa.parquet.write_table(table.set_column(table.column_names.index("label"), "label", pa.array(some)), target)
     good("calibrate", data.source, target, "--target-label", "label", "-o", made)
     assert "pass them as --target-label" in bad("verify", made, data.source, target)
-    assert good("verify", made, data.source, target, "--target-label", "label").stdout.startswith("equal: ")
+    assert good("verify", made, data.source, target, "--target-label", "label").stdout.startswith("matches: ")
 
 
 def test_tallies_are_verified_too(data: Data, tmp_path: Path) -> None:
@@ -65,12 +65,12 @@ def test_tallies_are_verified_too(data: Data, tmp_path: Path) -> None:
     good("tally", data.source, "--label", "label", "-o", source)
     good("tally", data.target, "-o", target)
     good("calibrate", source, target, "-o", made)
-    assert good("verify", made, source, target).stdout.startswith("equal: ")
+    assert good("verify", made, source, target).stdout.startswith("matches: ")
     assert run("verify", made, source).exit_code == 2
     assert "tallies and tables do not mix" in bad("calibrate", data.source, target, "-o", tmp_path / "d.json")
     assert "tallies hold no rows" in bad("verify", made, source, target, "--target-label", "label")
     shown = good("verify", made, data.source, data.target).stdout  # the tables behind the tallies
-    assert shown.startswith("equal up to provenance: ")
+    assert shown.startswith("matches, other files: ")
 
 
 def test_what_python_made_from_arrays_is_verified_from_tables(data: Data, tmp_path: Path) -> None:

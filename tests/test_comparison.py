@@ -59,7 +59,7 @@ def test_a_method_that_refuses_says_why() -> None:
     assert found.certificates[0] is None
     assert found.rows[1].size is not None
     assert "refused" in repr(found)
-    assert "PS-LP: refused: label shift is refuted" in repr(found)
+    assert "PS-LP: refused: label shift is rejected" in repr(found)
     assert np.isnan(found.to_pandas()["labels per set"][0])
 
 

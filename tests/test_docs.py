@@ -138,7 +138,7 @@ def places(page: Path) -> set[str]:
 
 
 LEARN = re.search(r"- Learn:\n(.*?)\n  - Use:", (ROOT / "mkdocs.yml").read_text(), re.DOTALL)[1]  # type: ignore[index]
-MOST_WORDS, MOST_WORDS_OF_A_LESSON = 77_000, 1_300
+MOST_WORDS, MOST_WORDS_OF_A_LESSON = 65_000, 1_300
 """Of all pages of the site; of a page for newcomers, without programs and what they print."""
 
 
@@ -179,3 +179,31 @@ def test_shell_example_of_the_readme_runs(tmp_path: Path) -> None:
         run(line, tmp_path)
     assert (tmp_path / "certificate.json").is_file()
     assert (tmp_path / "sets.parquet").is_file()
+
+
+def test_what_was_measured_is_what_the_tables_say() -> None:
+    """The page "Measured" quotes results of benchmarks: a new run that changes them must change the page."""
+    page = " ".join((ROOT / "docs" / "measured.md").read_text(encoding="utf-8").split())
+    results = {path.stem: path.read_text(encoding="utf-8") for path in ROOT.glob("benchmarks/results/*.md")}
+    above: dict[str, list[str]] = {}
+    for method, count in re.findall(
+        r"^\| (\S+) \| [\w ()]+ \| (\d+) \| [\d.]+ \|", results["guarantee"], re.MULTILINE
+    ):
+        above.setdefault(method, []).append(count)
+    assert "PS-LP exceeded ε in {} and in {} of 300 draws".format(*above["PS-LP"]) in page
+    assert "PS-LW in {} and {};".format(*above["PS-LW"]) in page
+    assert "knows the weights ({} and {})".format(*above["ORACLE"]) in page
+    assert "whose test is exact ({} and {})".format(*above["PS-T"]) in page
+    assert "true ones, in {} and {}.".format(*above["PS-R"]) in page
+    assert above["PS-W"] == above["PS-C"] == ["0", "0"]
+    assert "8 directions would be certified" in results["populations"]
+    assert re.findall(r"\| 0\.\d+ \| (\d+) of 20 \|", results["populations"]).count("7") == 1
+    larger = re.search(
+        r"sets are ([\d.]+) % larger \(geometric mean\).*?and ([\d.]+) % larger", results["sharpness"]
+    )
+    assert larger is not None
+    assert f"sets are {larger[1]} % larger (geometric mean)" in page
+    assert f"and {larger[2]} % larger than the best that miss no class" in page
+    assert set(re.findall(r"\| (\d+) \|$", results["survives"], re.MULTILINE)) == {"0"}
+    damaged = re.findall(r"^\| damaged .+? \| ([\d,]+) \|", results["survives"], re.MULTILINE)
+    assert sum(int(one.replace(",", "")) for one in damaged) >= 20_000

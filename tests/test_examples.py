@@ -26,7 +26,8 @@ NOTEBOOKS = runpy.run_path(str(ROOT / "scripts" / "mkdocs_notebooks.py"))
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 OPTIONAL = ("torch", "torchcp", "deel.puncc", "mapie", "crepes", "duckdb")
 OUTPUT = re.compile(
-    r"(?<=<!-- output: )(?P<name>\w+)(?:, last (?P<last>\d+))? -->\n```text\n(?P<text>.*?)```\n", re.DOTALL
+    r"(?<=<!-- output: )(?P<name>\w+)(?:, (?P<part>first|last) (?P<n>\d+))? -->\n```text\n(?P<text>.*?)```\n",
+    re.DOTALL,
 )
 CODE = re.compile(r"(?<=<!-- code: )(?P<file>\S+) -->\n```(?P<kind>\w+)\n.*?```\n", re.DOTALL)
 TOLD = {(page, told["name"]) for page in (FIRST, RECIPES) for told in OUTPUT.finditer(page.read_text("utf-8"))}
@@ -50,9 +51,10 @@ def test_example_runs(
     def truth(told: re.Match[str]) -> str:
         if told["name"] != path.stem:
             return told[0]
-        told_last = f", last {told['last']}" if told["last"] else ""
-        shown = lines[-int(told["last"]) :] if told["last"] else lines
-        return f"{told['name']}{told_last} -->\n" + "\n".join(["```text", *shown, "```", ""])
+        part = f", {told['part']} {told['n']}" if told["part"] else ""
+        n = int(told["n"] or len(lines))
+        shown = lines[-n:] if told["part"] == "last" else lines[:n]
+        return f"{told['name']}{part} -->\n" + "\n".join(["```text", *shown, "```", ""])
 
     for page, rel in ((FIRST, 0.1), (RECIPES, 0.05)):
         if (page, path.stem) in TOLD:
@@ -100,9 +102,17 @@ def each_finding_keeps_its_promise(found: dict[str, Any]) -> None:
     assert found["any_wrong"] <= len(found["FINDINGS"]) * found["EPSILON"]
 
 
+def corrected_shares_are_inside(found: dict[str, Any]) -> None:
+    """In every bin; sampling of a few hundred patients moves the share that had flu by some percent."""
+    ends = zip(found["least"], found["seen"], found["most"], strict=True)
+    assert all(low - 4 <= seen <= high + 4 for low, seen, high in ends)
+    assert all(low > said for low, said in zip(found["least"], found["said"], strict=True))
+
+
 KEPT = {
     "performance_without_labels": recalls_and_accuracy_are_inside,
     "llm_judge": shares_are_inside,
+    "corrected_probabilities": corrected_shares_are_inside,
     "findings_per_image": each_finding_keeps_its_promise,
 }
 

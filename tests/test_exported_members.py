@@ -20,9 +20,9 @@ from pacshift.cli.prevalence import prevalence as prevalence_command
 
 NAMES = """
 APS AssumptionError Certificate Check Comparison Evaluation InputError Interval LWCP LabelSheet METHODS
-Monitor Oracle PACClassifier PS PSC PSLP PSLW PSR PST PSW PacshiftError PeriodReport Plan Population
+Monitor NextLabels Oracle PACClassifier PS PSC PSLP PSLW PSR PST PSW PacshiftError PeriodReport Plan Population
 Prevalence SetsWritten Tally UnfinishedSheetError UninformativeWarning Verification WCP accept calibrate
-calibrate_strata check compare evaluate label_sheet plan prevalence read resample
+calibrate_strata check compare evaluate label_sheet next_labels plan prevalence read resample
 set_scorer sets_in_strata tally_table tweak_one verify write_sets
 """
 PUBLIC = set(NAMES.split())

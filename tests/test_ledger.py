@@ -412,7 +412,7 @@ def ledger(monkeypatch: pytest.MonkeyPatch) -> Ledger:
         (sheets, "plan_sheet"),
         (words, "noticeable", "largest_difference", "outside_known"),
         (bets.Mixture, "row"),  # of the mean wealth, which is counted
-        (refusal, "with_ways_on"),
+        (refusal, "with_next_steps"),
         (ps_t, "next_look"),
         (ps, "too_few"),
         (theorem.CurveOnDemand, "__call__"),
@@ -563,7 +563,7 @@ class Refuses(PSLP):
 
     def solve(self, tally: Tally, task: Task) -> Solution:
         super().solve(tally, task)
-        raise AssumptionError("label shift is refuted: for once.")
+        raise AssumptionError("label shift is rejected: for once.")
 
 
 CASES: dict[str, tuple[Callable[[], Any], set[str]]] = {
@@ -737,7 +737,7 @@ def test_a_source_of_labels_pays_for_every_look_at_them(ledger: Ledger) -> None:
     old = (data.source + 0.5) / 2  # less sure: another classifier's
     monitor = Monitor(Tally.from_scores(old, data.labels), **rates)
     period, truth = data.target[:1000], data.truth[:1000]
-    assert monitor.update(period, "refuted").verdict == "refuted"
+    assert monitor.update(period, "refuted").verdict == "shift-rejected"
     sheet = label_sheet(period, budget=400, looks=(100, 200), rng=1, **rates)
     chosen = sheet.rows[:200]
     sheet = sheet.with_labels(truth[chosen])

@@ -79,7 +79,7 @@ def test_methods_of_the_source_alone_by_hand(
     np.testing.assert_allclose(solution.thresholds, expected, rtol=1e-12)
     if expected[1] == NONE < expected[0]:
         assert "class 1 is in every set" in solution.reasons[0]
-        assert ("28 source examples, at least 29" in solution.reasons[0]) == (method == PSLW())
+        assert ("28 source rows, at least 29" in solution.reasons[0]) == (method == PSLW())
 
 
 def test_oracle_with_a_weight_of_zero_is_ps_on_the_other_class() -> None:
@@ -179,7 +179,7 @@ def test_class_that_cannot_be_weighed_is_named(method: Method) -> None:
     wide = np.column_stack([scores * 0.9, np.full(500, 0.02)])
     tally = Tally.from_scores(wide, np.array(["a", "b"])[labels], classes=["a", "b", "c"])
     tally += Tally.from_target(wide, classes=["a", "b", "c"])
-    with pytest.warns(UninformativeWarning, match=r"class 'c': 0 source examples"):
+    with pytest.warns(UninformativeWarning, match=r"class 'c': 0 source rows"):
         certificate = calibrate(tally, epsilon=0.1, delta=0.05, method=method, rng=0)
     assert certificate.trivial
     assert certificate.sets(wide).all()
@@ -188,12 +188,12 @@ def test_class_that_cannot_be_weighed_is_named(method: Method) -> None:
 @pytest.mark.parametrize(
     ("method", "cause"),
     [
-        ("PS", "20 source examples cannot show an error rate below 10 %"),
-        ("ORACLE", "examples kept by rejection sampling cannot show"),
-        ("PS-R", "examples kept by rejection sampling cannot show"),
+        ("PS", "20 source rows cannot promise 10 %"),
+        ("ORACLE", "rows kept by rejection sampling cannot promise"),
+        ("PS-R", "rows kept by rejection sampling cannot promise"),
         ("PS-LW", "in every set"),
-        ("PS-W", "cannot bound its importance weight|cannot show an error rate"),
-        ("PS-C", "cannot bound its importance weight|cannot show an error rate"),
+        ("PS-W", "cannot bound its weight|cannot promise"),
+        ("PS-C", "cannot bound its weight|cannot promise"),
     ],
 )
 def test_too_little_data_is_said_aloud(method: str, cause: str) -> None:
@@ -229,7 +229,7 @@ def test_the_advice_is_what_helps() -> None:
     with pytest.warns(UninformativeWarning, match=r'The default, intervals="hull", needs no pivots'):
         calibrate(tally, epsilon=0.1, delta=0.05, method=PSW("strict"), rng=0)
     few = binary(ladder(10), ladder(10, 0.7), target=(10, 10))
-    with pytest.warns(UninformativeWarning, match=r"class 0 may be up to .* more than its 10 source examples"):
+    with pytest.warns(UninformativeWarning, match=r"class 0 may be up to .* more than its 10 source rows"):
         calibrate(few, epsilon=0.1, delta=0.05, method=PSW(), rng=0)
 
 

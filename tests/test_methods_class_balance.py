@@ -48,7 +48,7 @@ def test_a_rare_class_is_missed_more_often_and_sets_get_smaller() -> None:
         assert each.options["class_balance"] in BALANCES
         listed = each.explain(full=True).partition("Missed, by class: ")[2].partition(". ")[0]
         assert listed.count(" %") == len(each.classes)
-        assert verify(each, *rows(0)).verdict == "equal"
+        assert verify(each, *rows(0)).verdict == "match"
     assert np.array_equal(found[0].thresholds, made(None).thresholds)
     assert "aim at missing no class more often than 6 times epsilon" in found[1].explain(full=True)
     assert "rare classes may be missed nearly always" in found[2].explain(full=True)
@@ -90,7 +90,7 @@ def test_the_command_line_takes_it_and_verifies(tmp_path: Path) -> None:
     found = Certificate.load(file)
     assert found.options["class_balance"] == "none"
     assert found.facts.tuned_on == "score rows"
-    assert "equal" in good("verify", file, *paths).stdout
+    assert "matches" in good("verify", file, *paths).stdout
     assert "--class-balance is for tuned thresholds" in bad(
         "calibrate", *paths, "-m", "PS-LW", "--class-balance", "6", "-o", tmp_path / "d.json"
     )

@@ -165,7 +165,7 @@ def test_classes_without_rows_known_bounds_and_counts_that_refute(n_classes: int
     np.testing.assert_allclose([box.lower, box.upper], 1 / n_classes)
     # Every class is predicted in equal parts, but the target is all of one.
     spread, one = np.full((n_classes, n_classes), 300), np.append(900, np.zeros(n_classes - 1, int))
-    with pytest.raises(AssumptionError, match="label shift is refuted: "):
+    with pytest.raises(AssumptionError, match="label shift is rejected: "):
         share_region(spread, one, delta=0.05)
     with pytest.raises(AssumptionError, match="known bounds"):
         share_region(300 * np.eye(n_classes, dtype=int), one, delta=0.05, known=exactly)

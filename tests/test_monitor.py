@@ -27,7 +27,7 @@ def test_a_year_in_short() -> None:
     usual = monitor.update(month(USUAL, 1), "April", start="2026-04-01", end="2026-04-30")
     shifted = monitor.update(month(PANDEMIC, 2), "May", start="2026-05-01")
     scanner = monitor.update(month(USUAL, 3, bias=-9.0), "September", start="2026-09-01")
-    assert [report.verdict for report in (usual, shifted, scanner)] == ["kept", "broken", "refuted"]
+    assert [report.verdict for report in (usual, shifted, scanner)] == ["kept", "broken", "shift-rejected"]
     assert [report.alert for report in monitor.history] == [False, True, True]
     assert usual.error is not None
     assert usual.error[1] <= 0.1
@@ -126,11 +126,11 @@ def test_periods_are_in_the_order_of_time() -> None:
 def test_a_certificate_that_fills_empty_sets_is_never_called_broken() -> None:
     old = calibrate(SOURCE, epsilon=0.1, delta=0.05, method="PS", never_empty=True)
     report = Monitor(SOURCE, epsilon=0.1, delta=0.05, certificate=old).update(month(PANDEMIC, 2))
-    assert report.verdict == "consistent"
+    assert report.verdict == "not-proven"
     assert report.error is not None
     assert report.error[0] == 0
     limited = Monitor(SOURCE, epsilon=0.1, delta=0.05, certificate=old, class_epsilon=0.15)
-    assert limited.update(month(PANDEMIC, 2)).verdict == "consistent"
+    assert limited.update(month(PANDEMIC, 2)).verdict == "not-proven"
     plain = replace(old, never_empty=False)
     strict = Monitor(SOURCE, epsilon=0.1, delta=0.05, certificate=plain, class_epsilon=0.15)
     assert strict.update(month(PANDEMIC, 2)).verdict == "broken"
@@ -148,7 +148,7 @@ def test_what_is_known_about_the_mix_can_refute() -> None:
     """A pandemic is label shift, but not if you are sure that covid stays below 30 %."""
     sure = Monitor(SOURCE, epsilon=0.1, delta=0.05, known_mix={"covid": (0, 0.3)})
     assert sure.update(month(USUAL, 1)).verdict == "kept"
-    assert sure.update(month(PANDEMIC, 2)).verdict == "refuted"
+    assert sure.update(month(PANDEMIC, 2)).verdict == "shift-rejected"
     with pytest.raises(InputError, match="known_mix"):
         Monitor(SOURCE, epsilon=0.1, delta=0.05, known_mix={"flu": (0, 0.3)})
 
@@ -162,7 +162,7 @@ def test_a_limit_per_class_has_a_say_in_the_verdict() -> None:
     def verdict(limit: float | None, in_use: Any = higher) -> str:
         return judge(certificate, in_use, missed, Request(0.1, 0.05, limit)).verdict
 
-    assert [verdict(limit) for limit in (None, 0.5, 0.4, 0.2)] == ["kept", "kept", "consistent", "broken"]
+    assert [verdict(limit) for limit in (None, 0.5, 0.4, 0.2)] == ["kept", "kept", "not-proven", "broken"]
     assert verdict(0.4, certificate) == "kept"  # the fresh certificate keeps the limit, so lower thresholds do
 
 

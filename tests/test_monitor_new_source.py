@@ -51,7 +51,7 @@ def broken_monitor(**options: Any) -> tuple[Monitor, Any, Any]:
     monitor = Monitor(SOURCE, **PROMISE, **options)
     monitor.update(month(1, bias=0.0)[0], "August")
     scores, truth = month(2)
-    assert monitor.update(scores, "September").verdict == "refuted"
+    assert monitor.update(scores, "September").verdict == "shift-rejected"
     return monitor, scores, truth
 
 
@@ -61,7 +61,7 @@ def test_the_year_goes_on(tmp_path: Path) -> None:
     rows, made, sheet = labelled(scores, truth)
     monitor.new_source("September", rows, made, sheet=sheet)
     report = monitor.update(month(3, PANDEMIC)[0], "October")
-    assert report.verdict != "refuted"
+    assert report.verdict != "shift-rejected"
     assert (report.source_number, report.number, report.in_use_number) == (1, 3, 2)
     assert report.prevalence is not None
     assert report.prevalence.contains(PANDEMIC).all()
@@ -101,13 +101,13 @@ def test_earlier_labels_stay_unless_the_period_refutes_them() -> None:
     monitor, scores, truth = broken_monitor()
     monitor.new_source("September", *labelled(scores, truth)[:2])
     scores, truth = month(3)
-    assert monitor.update(scores, "October").verdict != "refuted"
+    assert monitor.update(scores, "October").verdict != "shift-rejected"
     rows, made, _ = labelled(scores, truth)
     monitor.new_source("October", rows, made)  # not refuted: the same scanner, so more rows of it
     assert monitor.source_periods == ("September", "October")
     assert monitor.source.n_source == 1200
     scores, truth = month(4, bias=0.0)
-    assert monitor.update(scores, "November").verdict == "refuted"  # the old scanner is back
+    assert monitor.update(scores, "November").verdict == "shift-rejected"  # the old scanner is back
     monitor.new_source("November", *labelled(scores, truth)[:2])
     assert list(monitor.source_periods) == ["November"]
     assert monitor.source_number == 3
@@ -198,18 +198,18 @@ def test_the_way_back_to_the_first_source(tmp_path: Path) -> None:
     rows, made, sheet = labelled(scores, truth)
     monitor.new_source("September", rows, made, sheet=sheet)
     usual = month(3, bias=0.0)[0]
-    assert monitor.update(usual, "October").verdict == "refuted"
+    assert monitor.update(usual, "October").verdict == "shift-rejected"
     monitor.first_source()
     again = Monitor(SOURCE, forever=True, **PROMISE, state=tmp_path / "watch")
     assert (again.source, again.source_number, again.source_place, again.source_looks) == (SOURCE, 0, 0, 1)
     report = again.update(usual, "October", replace=True)
-    assert report.verdict != "refuted"
+    assert report.verdict != "shift-rejected"
     assert (report.number, report.source_number, report.source_looks) == (4, 0, 1)
     assert report.delta == pytest.approx(0.8 * 0.05 / 20)  # its own share, undivided
     with pytest.raises(InputError, match=r"rows of September are no longer the source.*first source was chosen"):
         again.new_source("September", rows, made, sheet=sheet)
     scores, truth = month(6)
-    assert again.update(scores, "November").verdict == "refuted"
+    assert again.update(scores, "November").verdict == "shift-rejected"
     rows, made, sheet = labelled(scores, truth)
     again.new_source("November", rows, made, sheet=sheet)
     assert (again.source_periods, again.source_number, again.source_place) == (("November",), 2, 2)
@@ -257,7 +257,7 @@ def test_reports_with_the_new_source_are_right(forever: bool) -> None:
     for stream in range(40):
         monitor = Monitor(SOURCE, forever=forever, **PROMISE)
         scores, labels = month(1000 * stream + 1)
-        assert monitor.update(scores, "break").verdict == "refuted"
+        assert monitor.update(scores, "break").verdict == "shift-rejected"
         rows, made, sheet = labelled(scores, labels, looks=())
         monitor.new_source("break", rows, made, sheet=sheet)
         certified_wrong += truth.error(made.thresholds, USUAL) > 0.1
@@ -303,7 +303,7 @@ def test_stopping_by_the_labels_is_paid_for() -> None:
         filled = sheet.with_labels(truth[sheet.rows[:look]])
         made = calibrate(old, old_labels, scores, labelled=filled, method="PS-T", **promise)
         monitor = Monitor(Tally.from_scores(old, old_labels), method="PS-LW", **promise)
-        assert monitor.update(scores, "break").verdict == "refuted"
+        assert monitor.update(scores, "break").verdict == "shift-rejected"
         monitor.new_source("break", sources[look], made, sheet=filled)
         fresh = monitor.update(uniform_rows(500, rng)[0], "later").fresh
         assert fresh is not None

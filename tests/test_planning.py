@@ -203,10 +203,10 @@ def test_no_draw_comes_twice() -> None:
 
 def test_words() -> None:
     made = plan(*PILOT, n_source=3000, n_target=500, **QUICK)
-    assert f"sets hold {made.size:.3f} labels on average (in about 90 % of cases" in made.explain()
+    assert f"expect {made.size:.3f} labels per set (" in made.explain()
     needed = plan(*PILOT, size=made.size, n_target=500, **QUICK)
-    assert "Needed source rows: in about 90 % of cases" in needed.explain()
-    assert "Bottleneck: class" in needed.explain()
+    assert "Needed source rows: in about 90 % of repetitions" in needed.explain()
+    assert "What limits it: " in needed.explain()
 
 
 def test_a_tally_of_more_than_two_classes_says_that_it_tells_sizes_roughly() -> None:

@@ -116,7 +116,7 @@ def test_where_no_single_threshold_passes_equal_miss_rate_may() -> None:
     assert np.array_equal(found.thresholds, kinds[EQUAL_MISS_RATE])
     assert found.thresholds.max() > -np.inf
     assert world.error(found.thresholds, world.target_mix) <= 0.02
-    rare = f"class 2 is in every set: {tally.class_counts[2]} source examples are too few."
+    rare = f"class 2 is in every set: {tally.class_counts[2]} source rows are too few."
     assert found.reasons == (rare,)
 
 
@@ -184,7 +184,7 @@ def test_the_target_error_is_kept_in_hard_worlds(name: str, delta: float, repeat
 
 
 def failures_of_kinds(name: str, delta: float, repeats: int, *, bins: bool = True) -> dict[str, int]:
-    """How often each kind of sets by itself misses more than ε, or label shift is refuted where it holds."""
+    """How often each kind of sets by itself misses more than ε, or label shift is rejected where it holds."""
     world, size, epsilon = HARD[name]
     failed = dict.fromkeys((TUNED if bins else ONE_THRESHOLD, EQUAL_MISS_RATE), 0)
     rng = np.random.default_rng([13, repeats])

@@ -444,9 +444,9 @@ def test_the_certificate_says_what_thresholds_were_tuned_on_and_can_be_made_agai
     assert not np.array_equal(on_rows.thresholds, on_counts.thresholds)
     assert on_rows.provenance.counting is not None
     assert on_rows.provenance.counting.sample
-    assert verify(on_rows, *rows).verdict == "equal"
-    assert verify(on_counts, counted(*rows)).verdict == "equal"
-    assert verify(on_rows, counted(*rows)).verdict == "different"  # counts alone do not give it
+    assert verify(on_rows, *rows).verdict == "match"
+    assert verify(on_counts, counted(*rows)).verdict == "match"
+    assert verify(on_rows, counted(*rows)).verdict == "mismatch"  # counts alone do not give it
     order = np.random.default_rng(2).permutation(12_000)
     again = certificate((rows[0][order], rows[1][order], rows[2][order[::-1]]))
     assert np.array_equal(again.thresholds, on_rows.thresholds)

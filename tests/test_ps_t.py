@@ -432,7 +432,9 @@ def test_counts_alone_are_enough() -> None:
 
 def test_too_few_labels_give_all_labels_with_the_number_needed() -> None:
     target, labels, _ = some_labels(20, np.random.default_rng(11))
-    with pytest.warns(UninformativeWarning, match="20 labelled target rows cannot show .* at least 29 are needed"):
+    with pytest.warns(
+        UninformativeWarning, match="20 labelled target rows cannot promise .* at least 29 are needed"
+    ):
         assert by_labels(target, labels, delta=0.05).trivial
 
 

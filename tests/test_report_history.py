@@ -14,6 +14,7 @@ from pacshift.certification.request import Request
 from pacshift.monitor.verdict import judge
 from pacshift.report import render_history
 from pacshift.report.history import error_over_time, size_over_time
+from pacshift.words.verdicts import word_of
 
 
 def year() -> Monitor:
@@ -52,16 +53,19 @@ def test_the_page_says_what_the_reports_say(monitors: dict[str, Monitor]) -> Non
     page = render_history(monitors["year"])
     for report in monitors["year"].history:
         assert (
-            f'<bdi>{report.period}</bdi></th>\n<td role="cell" data-column="sets in use">{report.verdict}' in page
+            f'<bdi>{report.period}</bdi></th>\n<td role="cell" data-column="promise">{word_of(report.verdict)}'
+            in page
         )
-    assert "Confidence 95 % for each report by itself" in page
-    assert "nothing is certified" in page
-    assert "Confidence 95 % for all reports at once" in render_history(monitors["hostile year"])
+    assert "Each report holds with confidence 95 % by itself" in page
+    assert "nothing is promised for this period" in page
+    assert "All reports, past and future, hold together with confidence 95 %" in render_history(
+        monitors["hostile year"]
+    )
 
 
 def test_bounds_are_rounded_outward(monitors: dict[str, Monitor]) -> None:
     page = render_history(monitors["year"])
-    shown = re.findall(r'data-column="they miss">([\d.]+) to ([\d.]+) %', page)
+    shown = re.findall(r'data-column="missed">([\d.]+) to ([\d.]+) %', page)
     errors = [report.error for report in monitors["year"].history if report.error is not None]
     for (low, high), (lower, upper) in zip(shown, errors, strict=True):
         assert float(low) <= 100 * lower <= float(low) * 1.011
@@ -75,7 +79,7 @@ def test_a_refuted_period_is_not_drawn_at_any_height(monitors: dict[str, Monitor
     (ax,) = figure.axes
     assert [line.get_label() for line in ax.lines] == ["allowed"]
     (patch,) = ax.patches
-    assert patch.get_label() == "refuted: not known"
+    assert patch.get_label() == "label shift rejected: not known"
     low, high = patch.get_transform().transform(patch.get_path().vertices)[[0, 2], 1]
     assert [low, high] == pytest.approx(ax.transAxes.transform([(0, 0), (0, 1)])[:, 1], abs=1)
 
@@ -112,12 +116,12 @@ def test_an_interval_is_rounded_the_same_everywhere() -> None:
     monitor._state.saved = replace(monitor._saved, periods={name: replace(period, report=report)})
     shown = report.missed
     assert shown == "10.004 to 13.862 %"
-    assert f'data-column="they miss">{shown}</td>' in render_history(monitor)
+    assert f'data-column="missed">{shown}</td>' in render_history(monitor)
     wide = replace(report.fresh, thresholds=report.fresh.thresholds + 0.01)  # type: ignore[type-var,union-attr]
     neither = judge(
         report.fresh or "", wide, Interval(np.full(3, 0.0737153), np.full(3, 0.1152778)), Request(0.1, 0.05)
     )
-    assert "miss 7.37 to 11.6 % of this period: neither kept nor broken" in neither.text
+    assert "7.37 to 11.6 % are missed; 10 % are allowed." in neither.text
 
 
 def test_the_page_says_what_else_was_asked_for_and_what_is_wrong_with_the_certificate() -> None:
@@ -126,7 +130,10 @@ def test_the_page_says_what_else_was_asked_for_and_what_is_wrong_with_the_certif
     monitor = Monitor(source, certificate=old, class_epsilon=0.4, contamination=0.02, model_id="net 4")
     monitor.update(patients(1000, USUAL, np.random.default_rng(1))[0], "April")
     page = render_history(monitor)
-    assert "The sets may miss at most 40 % of any one class of the label-shifted part. Up to 2 % of every" in page
+    assert (
+        "At most 40 % of any one class outside the share that may break label shift may be missed. Up to 2 %"
+        in page
+    )
     assert "is for model &#39;net 3&#39;" in page
 
 
@@ -134,5 +141,5 @@ def test_a_monitor_that_never_certified_has_a_page() -> None:
     monitor = Monitor(source_tally(20_000), epsilon=0.1, delta=0.05)
     monitor.update(patients(20_000, USUAL, np.random.default_rng(1), bias=-9.0)[0], "September")
     page = render_history(monitor)
-    assert "September: refuted" not in page  # the name stands in an element of its own
+    assert "September: label shift" not in page  # the name stands in an element of its own
     assert "No period has an interval" in page

@@ -41,14 +41,14 @@ def refusals() -> dict[str, AssumptionError]:
     return {
         "usual": usual,
         "hostile": AssumptionError(
-            hostile.refusal, hostile.ways_on, hostile.expected_sizes, hostile.assumption, lines
+            hostile.refusal, hostile.next_steps, hostile.expected_sizes, hostile.assumption, lines
         ),
         "everything": caught(source, names, target, classes=NAMES, method="PS-LW", **everything),
         "small": caught(source, names, 0.2 + 0.4 * target[:200], classes=NAMES, epsilon=0.001),
         "method": AssumptionError(
-            usual.refusal, usual.ways_on, usual.expected_sizes, not_refuted(usual.assumption), usual.attempt
+            usual.refusal, usual.next_steps, usual.expected_sizes, not_refuted(usual.assumption), usual.attempt
         ),
-        "bare": AssumptionError("label shift is refuted."),
+        "bare": AssumptionError("label shift is rejected."),
     }
 
 
@@ -82,7 +82,7 @@ def test_the_page_says_what_the_error_says(pages: dict[str, str]) -> None:
     assert [text for text in page.inside("dt") if text.startswith("with ")] == shown
     assert "These sizes are an estimate" in pages["usual"]
     assert set(OTHER_WAYS) <= set(page.inside("li"))
-    assert LABELS_CERTIFY in error.ways_on
+    assert LABELS_CERTIFY in error.next_steps
     assert LABELS_CERTIFY in page.inside("p")
     assert len(page.all("svg")) == 1
     assert "After 100, 200 or 400 labels, certify." in pages["usual"]
@@ -90,16 +90,14 @@ def test_the_page_says_what_the_error_says(pages: dict[str, str]) -> None:
 
 def test_what_was_asked_is_shown(pages: dict[str, str]) -> None:
     facts = Page(pages["everything"]).inside("dd")
-    assert {"10 %", "5 %", "30 %", "up to 1 % of the target", "were given, and were part of the test"} <= set(
-        facts
-    )
-    assert "or the given bounds of the label mix are wrong" in pages["everything"]
+    assert {"10 %", "5 %", "30 %", "up to 1 % of the target", "were part of the test"} <= set(facts)
+    assert "or the stated shares are wrong" in pages["everything"]
     assert "method=&#39;PS-LP&#39;, labelled=" in pages["everything"]
     assert "Allowed to miss of any class" not in pages["usual"]
 
 
 def test_a_target_that_is_too_small_gets_no_command(pages: dict[str, str]) -> None:
-    assert "But the 200 target rows are too few to certify anything at epsilon=0.001" in pages["small"]
+    assert "But the 200 target rows are too few for any promise at epsilon 0.001" in pages["small"]
     assert Page(pages["small"]).all("pre") == []
 
 

@@ -107,7 +107,7 @@ def test_tallies_of_different_things_do_not_add() -> None:
 
 def test_methods_ask_for_what_a_tally_lacks() -> None:
     source, target = Tally.from_scores(np.eye(2), [0, 1], soft=False), Tally.from_target(np.eye(2), soft=False)
-    with pytest.raises(InputError, match="no source examples: every method needs a labelled source"):
+    with pytest.raises(InputError, match="no source rows: every method needs a labelled source"):
         calibrate(target, epsilon=0.1, delta=0.1, method="PS")
     with pytest.raises(InputError, match="no target examples: method PS-W needs unlabelled target scores"):
         calibrate(source, epsilon=0.1, delta=0.1, method="PS-W")

@@ -101,8 +101,8 @@ class Twin:
 Origin = Literal["real", "shipped", "twin"]
 
 FILES = {
-    "heart": "heart/scores_natural.npz",
-    "heart-balanced": "heart/scores.npz",
+    "heart": "heart/scores_rebalanced.npz",
+    "heart-natural": "heart/scores_natural.npz",
     "cifar10": "cifar10/scores.npz",
     "agnews": "agnews/scores.npz",
     "entity13": "entity13/scores.npz",
@@ -112,7 +112,7 @@ FILES = {
 
 TITLES = {
     "heart": "CDC heart",
-    "heart-balanced": "CDC heart, balanced training",
+    "heart-natural": "CDC heart, natural mix",
     "cifar10": "CIFAR-10",
     "agnews": "AG News",
     "entity13": "Entity-13",
@@ -122,7 +122,9 @@ TITLES = {
 ORIGINS = {"real": "real scores", "shipped": "scores shipped with pacshift", "twin": "a fitted twin"}
 
 DATA = Path(__file__).with_name("data")
-"""Own scores and twins. Those of heart are in the package."""
+"""Own scores and twins."""
+DEMO = "heart-natural"
+"""The scores that are in the package, for `pacshift demo`."""
 
 TWIN_ROWS = 40_000  # a round number; rows are drawn from them with replacement
 ARRAYS = ("probs", "labels", "class_names", "facts", "row_ids", "groups", "image")
@@ -199,7 +201,7 @@ def load_dataset(name: str, data_dir: str | os.PathLike[str] | None = None) -> D
     Parameters
     ----------
     name : str
-        ``"heart"``, ``"heart-balanced"``, ``"cifar10"``, ``"agnews"``, ``"entity13"`` or ``"chestxray"``.
+        ``"heart"``, ``"heart-natural"``, ``"cifar10"``, ``"agnews"``, ``"entity13"`` or ``"chestxray"``.
     data_dir : path, optional
         Folder of real scores; default: the environment variable ``PACSHIFT_DATA``. A data set that is not there
         comes from the package.
@@ -297,8 +299,8 @@ def load_scores(path: str | os.PathLike[str], *, name: str | None = None) -> Dat
 def _extras(path: Path, arrays: Mapping[str, NDArray[Any]], n_rows: int) -> dict[str, Any]:
     """What ``python -m paper train`` adds to a scores file."""
     found = {key: arrays[key] for key in ("row_ids", "groups") if key in arrays}
-    if "groups" not in found and "image" in arrays:
-        found |= _patients(arrays["image"])
+    if "image" in arrays:
+        found = {"row_ids": arrays["image"]} | _patients(arrays["image"]) | found
     for key, values in found.items():
         if values.shape != (n_rows,):
             raise InputError(f"{path}: {key} has shape {values.shape}, expected one entry per row ({n_rows},).")
@@ -349,7 +351,7 @@ def _read_npz(path: Path) -> dict[str, NDArray[np.generic]]:
 def _packaged(name: str) -> Dataset:
     """A data set of the package; read-only because all callers share it."""
     path = DATA / f"{name}.npz"
-    arrays = heart_arrays() if name == "heart" else read_arrays(path)  # `pacshift demo` needs those of heart
+    arrays = heart_arrays() if name == DEMO else read_arrays(path)
     names = tuple(arrays["class_names"].tolist())
     origin: Origin = "shipped" if "gaps" in arrays else "twin"
     if origin == "shipped":

@@ -5,9 +5,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from pacshift.errors import InputError
+from pacshift.methods import Method
 from pacshift.scores.check import check_rate
 from paper.experiments.panels import DELTA, Panel, mix
-from paper.experiments.runner import PanelResult, Progress, run_panels
+from paper.experiments.runner import PanelResult, Progress, run_panels, with_earlier
 from paper.experiments.summary import write_figures, write_page, write_summary, write_tables
 from paper.experiments.trial import Experiment
 
@@ -17,7 +18,7 @@ def run_reproduce(
     out: Path,
     *,
     trials: int = 100,
-    methods: Sequence[str] | None = None,
+    methods: Sequence[str | Method] | None = None,
     workers: int | None = None,
     population: bool = False,
     seed: int = 0,
@@ -32,11 +33,12 @@ def run_reproduce(
     panels : sequence of Panel
         What to run; ``select_panels`` finds those of the paper.
     out : pathlib.Path
-        Folder for the results. Trials already in it are not run again.
+        Folder for the results. Trials already in it are not run again, and other panels in it stay on the page.
     trials : int
         Draws per panel.
-    methods : sequence of str, optional
-        Default: those that the paper shows on each panel, and PS-LP.
+    methods : sequence of str or Method, optional
+        Names, or objects: a method with other options, or one of your own. With several workers its class must be
+        at the top level of a module or script. Default: those that the paper shows on each panel, and PS-LP.
     workers : int, optional
         Processes; default: all cores. The results do not depend on it.
     population : bool
@@ -76,26 +78,34 @@ def run_reproduce(
         raise InputError(f"seed must not be negative, got {seed}.")
     experiments = [Experiment(panel, seed, population, data_dir, scores_file) for panel in panels]
     results = run_panels(experiments, out, trials=trials, methods=methods, workers=workers, progress=progress)
-    note = describe_run(results, trials=trials, population=population, seed=seed)
-    write_tables(results, out)
-    write_summary(results, out / "summary.md", note)
+    shown = with_earlier(results, out)
+    note = describe_run(shown)
+    write_tables(shown, out)
+    write_summary(shown, out / "summary.md", note)
     write_figures(results, out / "figures")
-    write_page(results, out / "figures", out / "index.html", note)
+    write_page(shown, out / "figures", out / "index.html", note)
     return results
 
 
-def describe_run(results: Sequence[PanelResult], *, trials: int, population: bool, seed: int) -> str:
+HOW = {
+    False: "as in the paper, one half of the base for the source, the other for the target and the test rows",
+    True: "population mode, source and target drawn from one base, error and size exact on the target",
+}
+
+
+def describe_run(results: Sequence[PanelResult]) -> str:
     """Describe a run in one paragraph, for readers of its tables."""
-    how = (
-        "Population mode: source and target are drawn from one base, and error and size are exact on the target"
-        if population
-        else "As in the paper: one half of the base for the source, the other for the target and the test rows"
-    )
+    ran: dict[str, list[str]] = {}
+    for one in results:
+        trials = f"{one.n_trials} trial{'s' * (one.n_trials > 1)}"
+        how = f"{trials} per panel, seed {one.seed}, δ = {one.panel.delta:g}, {HOW[one.population]}"
+        ran.setdefault(how, []).append(one.panel.name)
+    ways = [how + (f" ({', '.join(names)})" if len(ran) > 1 else "") for how, names in ran.items()]
     return (
-        f"{trials} trials per panel, seed {seed}, δ = {results[0].panel.delta:g}. {how}. "
-        f"Data: {'; '.join(sorted({result.story for result in results}))}. "
+        f"{'. '.join(ways)}. Data: {'; '.join(sorted({result.story for result in results}))}. "
         "“Excess over best” compares the mean size with that of the best single threshold, found with full "
-        "knowledge of the target."
+        "knowledge of the target. The methods run on every draw, also where `calibrate` would refuse it because "
+        "its test refutes label shift; the last column counts these draws."
     )
 
 

@@ -2,31 +2,35 @@
 
 import json
 import multiprocessing
+import pickle
 import signal
+import sys
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from pacshift import __version__
 from pacshift.errors import InputError
-from pacshift.methods import METHODS
+from pacshift.files.writing import atomic_write
+from pacshift.methods import Method
 from pacshift.parallel import cores
 from paper.experiments.datasets import Dataset
-from paper.experiments.panels import Panel
-from paper.experiments.trial import Experiment, TrialRow, load_base, run_trial
+from paper.experiments.panels import PANEL_NAMES, Panel
+from paper.experiments.trial import Experiment, TrialRow, identity, load_base, named, run_trial
 
 # The append-only log of finished trials, from which an interrupted run resumes.
 
-LOG_NAME = "trials.jsonl"
+LOG_NAME, PANELS_NAME = "trials.jsonl", "panels.json"
 
 
 def fingerprint(experiment: Experiment, base: Dataset) -> str:
     """Changes with anything that changes the numbers, so that a log never mixes two experiments."""
     data = (zlib.crc32(base.probs.tobytes()), zlib.crc32(base.labels.tobytes()))
-    facts = (asdict(experiment.panel), experiment.seed, experiment.population, data, __version__)
+    rows = tuple(field.name for field in fields(TrialRow))
+    facts = (asdict(experiment.panel), experiment.seed, experiment.population, data, rows, __version__)
     return f"{zlib.crc32(repr(facts).encode()):08x}"
 
 
@@ -37,7 +41,7 @@ class TrialLog:
         self.path = folder / LOG_NAME
 
     def read(self) -> dict[tuple[str, int, str], TrialRow]:
-        """Rows by (fingerprint, trial, method)."""
+        """Rows by (fingerprint, trial, identity of the method)."""
         if not self.path.exists():
             return {}
         with self.path.open("rb+") as file:
@@ -47,7 +51,8 @@ class TrialLog:
             try:
                 entry = json.loads(line)
                 found = [TrialRow(**row) for row in entry["rows"]]
-                rows |= {(entry["key"], row.trial, row.method): row for row in found}
+                ids = entry["methods"]
+                rows |= {(entry["key"], row.trial, name): row for name, row in zip(ids, found, strict=True)}
             except (ValueError, KeyError, TypeError) as error:
                 raise InputError(
                     f"{self.path}, line {number}: not a finished trial ({error}). "
@@ -55,9 +60,9 @@ class TrialLog:
                 ) from error
         return rows
 
-    def append(self, key: str, rows: Iterable[TrialRow]) -> None:
+    def append(self, key: str, methods: Sequence[str], rows: Iterable[TrialRow]) -> None:
         """Add one trial; on disk before this returns."""
-        entry: dict[str, Any] = {"key": key, "rows": [asdict(row) for row in rows]}
+        entry: dict[str, Any] = {"key": key, "methods": list(methods), "rows": [asdict(row) for row in rows]}
         with self.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(entry) + "\n")
 
@@ -73,7 +78,12 @@ class Job:
     experiment: Experiment
     key: str
     trial: int
-    methods: tuple[str, ...]
+    methods: Mapping[str, Method]
+    """By identity."""
+
+    def run(self) -> tuple[TrialRow, ...]:
+        """The rows of the trial."""
+        return run_trial(self.experiment, self.trial, list(self.methods.values()))
 
 
 @dataclass(frozen=True)
@@ -88,6 +98,17 @@ class PanelResult:
     rows: tuple[TrialRow, ...]
     story: str = ""
     """Where the scores come from, in one line."""
+    seed: int = 0
+    population: bool = False
+    key: str = ""
+    """Of its trials in the log."""
+    ids: tuple[str, ...] = ()
+    """Of its methods in the log."""
+
+    @property
+    def n_trials(self) -> int:
+        """Draws."""
+        return len(self.rows) // max(1, len(self.methods))
 
     @property
     def name(self) -> str:
@@ -100,46 +121,84 @@ def run_panels(
     folder: Path,
     *,
     trials: int = 100,
-    methods: Sequence[str] | None = None,
+    methods: Sequence[str | Method] | None = None,
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> tuple[PanelResult, ...]:
-    """Run the trials that the log in ``folder`` lacks; results do not depend on the number of workers."""
+    """Run the trials that the log in ``folder`` lacks; results do not depend on the number of workers.
+
+    ``methods`` are names or method objects, of the package or one's own.
+    """
     log = TrialLog(folder)
     known, runs, jobs = log.read(), [], []
     for experiment in experiments:
-        base, names = load_base(experiment), check_methods(methods or experiment.panel.methods)
+        base, chosen = load_base(experiment), named(methods or experiment.panel.methods)
         check_experiment(experiment, base)
-        key = fingerprint(experiment, base)
-        runs.append((experiment.panel, base, key, names))
+        key, by_id = fingerprint(experiment, base), {identity(*item): item for item in chosen.items()}
+        runs.append((experiment, base, key, by_id))
         for trial in range(trials):
-            missing = tuple(name for name in names if (key, trial, name) not in known)
+            missing = {one: method for one, (_, method) in by_id.items() if (key, trial, one) not in known}
             jobs += [Job(experiment, key, trial, missing)] if missing else []
     total = trials * len(experiments)
     folder.mkdir(parents=True, exist_ok=True)
     for done, (job, rows) in enumerate(_run(jobs, workers), start=total - len(jobs) + 1):
-        log.append(job.key, rows)
-        known |= {(job.key, row.trial, row.method): row for row in rows}
+        log.append(job.key, list(job.methods), rows)
+        known |= {(job.key, job.trial, one): row for one, row in zip(job.methods, rows, strict=True)}
         if progress:
             progress(done, total, job.experiment.panel.name)
     found = []
-    for panel, base, key, names in runs:
-        rows = tuple(known[key, trial, name] for trial in range(trials) for name in names)
-        found.append(PanelResult(panel, base.title, base.origin, names, rows, base.story))
+    for experiment, base, key, by_id in runs:
+        rows = tuple(known[key, trial, one] for trial in range(trials) for one in by_id)
+        names, ran = tuple(name for name, _ in by_id.values()), (experiment.seed, experiment.population)
+        about = base.title, base.origin, names, rows, base.story, *ran, key, tuple(by_id)
+        found.append(PanelResult(experiment.panel, *about))
     return tuple(found)
+
+
+def with_earlier(results: Sequence[PanelResult], folder: Path) -> tuple[PanelResult, ...]:
+    """``results`` and the other panels that earlier runs left in the folder, in the paper's order."""
+    path, found = folder / PANELS_NAME, {result.panel.name: result for result in results}
+    known = TrialLog(folder).read()
+    try:
+        for entry in json.loads(path.read_text(encoding="utf-8")) if path.exists() else []:
+            keys = [(entry["key"], trial, one) for trial in range(entry.pop("trials")) for one in entry["ids"]]
+            panel = Panel(**_as_tuples(entry.pop("panel")))
+            if known.keys() >= set(keys):  # else its trials were deleted
+                rows = tuple(known[key] for key in keys)
+                found.setdefault(panel.name, PanelResult(panel, rows=rows, **_as_tuples(entry)))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InputError(
+            f"{path}: not a list of panels ({error!r}). Delete the file, or use another folder."
+        ) from error
+    order = [*PANEL_NAMES, *found]
+    panels = tuple(sorted(found.values(), key=lambda result: order.index(result.panel.name)))
+    facts = ("title", "origin", "methods", "story", "seed", "population", "key", "ids")
+    entries = [
+        {"panel": asdict(one.panel), "trials": one.n_trials, **{name: getattr(one, name) for name in facts}}
+        for one in panels
+    ]
+    with atomic_write(path) as draft:
+        draft.write_text(json.dumps(entries, indent=1), encoding="utf-8")
+    return panels
+
+
+def _as_tuples(entry: dict[str, Any]) -> dict[str, Any]:
+    """Values as they were before JSON made lists of them."""
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in entry.items()}
 
 
 def _run(jobs: Sequence[Job], workers: int | None) -> Iterator[tuple[Job, tuple[TrialRow, ...]]]:
     """Jobs in the order in which they finish."""
     workers = min(workers or cores(), len(jobs))
     if workers <= 1:
-        yield from ((job, run_trial(job.experiment, job.trial, job.methods)) for job in jobs)
+        yield from ((job, job.run()) for job in jobs)
         return
+    _check_methods_travel(jobs)
     # "spawn" behaves alike on every system and never copies the threads of a progress bar.
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_ignore_interrupt)
     try:
-        futures = {pool.submit(run_trial, job.experiment, job.trial, job.methods): job for job in jobs}
+        futures = {pool.submit(job.run): job for job in jobs}
         for future in as_completed(futures):
             yield futures[future], future.result()
     finally:  # on Ctrl-C too: at most the trials in flight are lost
@@ -151,12 +210,20 @@ def _ignore_interrupt() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def check_methods(methods: Sequence[str]) -> tuple[str, ...]:
-    """Known names, each once, in the order given."""
-    for name in methods:
-        if name not in METHODS:
-            raise InputError(f"method {name!r} is unknown. Use some of {', '.join(METHODS)}.")
-    return tuple(dict.fromkeys(methods))
+def _check_methods_travel(jobs: Sequence[Job]) -> None:
+    """Refuse methods of one's own that another process could not load."""
+    for method in {id(method): method for job in jobs for method in job.methods.values()}.values():
+        home = Path(getattr(sys.modules["__main__"], "__file__", "") or "")
+        typed = type(method).__module__ == "__main__" and not home.is_file()
+        try:
+            pickle.dumps(method)
+        except (pickle.PicklingError, AttributeError, TypeError):
+            typed = True
+        if typed:
+            raise InputError(
+                f"method {method.name}: other processes cannot load its class {type(method).__name__}. Write it "
+                "at the top level of a module or script, or use workers=1."
+            )
 
 
 def check_experiment(experiment: Experiment, base: Dataset) -> None:

@@ -2,15 +2,16 @@
 
 import base64
 import csv
+import io
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from pacshift.files.writing import atomic_write, escape_cell
-from pacshift.methods import METHODS
+from pacshift.methods.guarantee import MEANINGS
 from paper.experiments.runner import PanelResult
 
 
@@ -35,7 +36,9 @@ class MethodSummary:
     trivial: int
     """Trials where "all labels" was the only valid answer."""
     refused: int
-    """Trials where the draw itself refuted label shift; they have no sets, error or size."""
+    """Trials where the method itself found that label shift fails; they have no sets, error or size."""
+    refuted: int
+    """Draws that ``calibrate`` would refuse, because its test refutes label shift."""
 
 
 def summarise(result: PanelResult) -> tuple[MethodSummary, ...]:
@@ -63,6 +66,7 @@ def _summarise_method(result: PanelResult, method: str) -> MethodSummary:
         excess=float((size - best).mean()),
         trivial=sum(row.status == "trivial" for row in rows),
         refused=sum(row.status == "refused" for row in rows),
+        refuted=sum(row.refuted for row in rows),
     )
 
 
@@ -77,6 +81,7 @@ HEADINGS = (
     "excess over best",
     "all labels",
     "refused",
+    "refused by calibrate",
 )
 
 
@@ -93,6 +98,7 @@ def cells(summary: MethodSummary) -> tuple[str, ...]:
         number(summary.excess, 3),
         f"{summary.trivial}" if summary.trivial else "",
         f"{summary.refused}" if summary.refused else "",
+        f"{summary.refuted}" if summary.refuted else "",
     )
 
 
@@ -124,6 +130,8 @@ def table_rows(results: Sequence[PanelResult]) -> list[dict[str, Any]]:
             "origin": result.origin,
             "epsilon": result.panel.epsilon,
             "delta": result.panel.delta,
+            "seed": result.seed,
+            "population": result.population,
             **{key: value for key, value in asdict(row).items() if key != "panel"},
         }
         for result in results
@@ -145,9 +153,10 @@ def write_tables(results: Sequence[PanelResult], folder: Path) -> None:
         pq.write_table(pa.Table.from_pylist(rows), draft, compression="zstd")
 
 
-# What section 4 of the paper and its appendices claim, and how often the trials agree.
+# What the paper claims, word by word, and how often the trials agree; then questions of our own.
 #
-# Verdicts use the true error, which has no noise of a test draw; the counts give both.
+# Verdicts use the true error, which has no noise of a test draw; the counts give both. The paper prints no error
+# and no size, only box plots: its sentences are all that can be checked.
 
 SIMILAR_SIZES = ("cifar10-small",)
 """Where the paper finds PS-W and PS-C about equally large: a small shift and limited data."""
@@ -160,24 +169,82 @@ class Claim:
     text: str
     verdict: str
     counts: str
+    share: float
+    """Of the panels or trials where it is so."""
+    matters: float = 0.25
+    """How much of the share other scores must change to be worth a word."""
+    section: str = ""
+    """Of the paper; empty for a question of our own."""
+    quote: str = ""
+
+
+DISCUSSION, BASELINES = "4.2", "H.6"
 
 
 def check_claims(results: Sequence[PanelResult]) -> tuple[Claim, ...]:
-    """Check every claim whose methods and panels are among the results."""
+    """Check every claim of the paper whose methods and panels are among the results, then questions of our own."""
     table = Table(results)
+
+    def says(section: str, quote: str, claim: Claim | None) -> Claim | None:
+        return claim and replace(claim, section=section, quote=quote)
+
     claims = [
-        *(table.keeps(name, f"{name} keeps the guarantee in all trials") for name in ("PS-W", "PS-C", "PS-LP")),
-        table.smaller(
-            "PS-W", "PS-C", "PS-W gives smaller sets than PS-C, small shift of CIFAR-10 aside", alike=False
+        says(
+            DISCUSSION,
+            "In all our experiments, our approach satisfies the PAC guarantee",
+            table.keeps("PS-W", "PS-W keeps the guarantee"),
         ),
-        table.smaller("PS-W", "PS-C", "at the small shift of CIFAR-10 the two are alike", alike=True),
-        *(table.violates(name, f"{name} violates the guarantee") for name in ("PS", "PS-R", "WCP")),
-        table.smaller("PS-W", "PS-LW", "PS-LW is more conservative than PS-W"),
-        table.violates("LWCP", "LWCP holds on average, not for every draw"),
-        table.violates("APS", "PS on APS scores does not hold the guarantee"),
-        table.near_oracle("PS-W", "PS-W comes close to the oracle that knows the weights"),
-        table.near_oracle("PS-LP", "PS-LP (ours) comes close to the oracle"),
-        table.smaller("PS-LP", "PS-W", "PS-LP (ours) gives smaller sets than PS-W"),
+        says(
+            DISCUSSION,
+            "the only baseline to consistently satisfy the PAC guarantee",
+            table.keeps("PS-C", "PS-C keeps the guarantee"),
+        ),
+        says(
+            DISCUSSION,
+            "smaller prediction set sizes than PS-C [...] except when the label shift is small and the "
+            "calibration dataset is limited",
+            table.smaller("PS-W", "PS-C", "PS-W's sets are smaller than PS-C's", alike=False),
+        ),
+        says(
+            DISCUSSION,
+            "similar in size to those of PS-C",
+            table.smaller("PS-W", "PS-C", "alike at the small shift of CIFAR-10", alike=True),
+        ),
+        says(
+            DISCUSSION,
+            "the PS baseline does not account for label shift",
+            table.violates("PS", "PS violates it"),
+        ),
+        says(
+            DISCUSSION,
+            "does not account for uncertainty in the importance weights",
+            table.violates("PS-R", "PS-R violates it"),
+        ),
+        says(
+            DISCUSSION,
+            "designed to target a weaker guarantee",
+            table.violates("WCP", "WCP violates it"),
+        ),
+        says(
+            BASELINES,
+            "PS-LW approximately satisfies the desired error guarantee",
+            table.keeps("PS-LW", "PS-LW keeps it"),
+        ),
+        says(
+            BASELINES,
+            "produces prediction sets that are larger on average",
+            table.smaller("PS-W", "PS-LW", "PS-LW's sets are larger than PS-W's"),
+        ),
+        says(BASELINES, "does not satisfy a PAC guarantee", table.violates("LWCP", "LWCP violates it")),
+        says(
+            BASELINES,
+            "it does not satisfy our desired PAC guarantee",
+            table.violates("APS", "PS on APS scores violates it"),
+        ),
+        table.keeps("PS-LP", "Does PS-LP keep the guarantee?"),
+        table.smaller("PS-LP", "PS-W", "Are PS-LP's sets smaller than PS-W's?"),
+        table.near_oracle("PS-W", "Are PS-W's sets within a tenth of the oracle's?"),
+        table.near_oracle("PS-LP", "Are PS-LP's?"),
     ]
     return tuple(claim for claim in claims if claim is not None)
 
@@ -201,7 +268,9 @@ class Table:
         refused = sum(row.refused for row in rows)
         counts = _above(rows) + (f" ({_names(bad)})" if bad else "")
         counts += f"; {refused} refused (label shift refuted)" if refused else ""
-        return Claim(text, "not in all" if bad else "holds", counts)
+        above, trials = sum(row.truly_above for row in rows), sum(row.trials for row in rows)
+        verdict = f"not in {above} of {trials} trials" if bad else "holds"
+        return Claim(text, verdict, counts, 1 - above / trials, matters=0.01)
 
     def violates(self, method: str, text: str) -> Claim | None:
         """Some trials whose true error is above ε, on as many panels as there are."""
@@ -210,9 +279,10 @@ class Table:
             return None
         bad = [row for row in rows if row.truly_above]
         kept = [row.panel for row in rows if not row.truly_above]
-        verdict = "holds" if not kept else "on some panels" if bad else "not seen here"
+        verdict = _verdict(len(bad), len(rows), none="not seen here")
         also = f"; on {len(bad)} of {len(rows)} panels" + (f", not on {_names(kept)}" if bad and kept else "")
-        return Claim(text, verdict, _above(rows) + also)
+        share = sum(row.truly_above for row in bad) / sum(row.trials for row in rows)
+        return Claim(text, verdict, _above(rows) + also, share)
 
     def smaller(self, first: str, second: str, text: str, *, alike: bool | None = None) -> Claim | None:
         """Mean size of ``first`` below that of ``second`` on every panel (``alike``: within a tenth of it)."""
@@ -225,12 +295,13 @@ class Table:
             return None
         ratios = [a.mean_size / b.mean_size for _, (a, b) in panels]
         good = [abs(ratio - 1) <= 0.1 if alike else ratio < 1 for ratio in ratios]
-        verdict = "holds" if all(good) else "on some panels" if any(good) else "does not hold"
+        verdict = _verdict(sum(good), len(good))
         word = "within 10 %" if alike else "smaller"
         span = f"{min(ratios):.2f} to {max(ratios):.2f}" if len(ratios) > 1 else f"{ratios[0]:.2f}"
         counts = f"{word} on {sum(good)} of {len(good)} panels; size ratio {first}/{second} {span}"
         larger = [result.name for (result, _), is_good in zip(panels, good, strict=True) if not is_good]
-        return Claim(text, verdict, counts + (f"; not on {_names(larger)}" if any(good) and larger else ""))
+        counts += f"; not on {_names(larger)}" if any(good) and larger else ""
+        return Claim(text, verdict, counts, sum(good) / len(good))
 
     def near_oracle(self, method: str, text: str) -> Claim | None:
         """Within a tenth of the oracle's size."""
@@ -238,11 +309,16 @@ class Table:
         if not panels:
             return None
         near = [a.mean_size / b.mean_size <= 1.1 for _, (a, b) in panels]
-        verdict = "holds" if all(near) else "on some panels" if any(near) else "does not hold"
+        verdict = _verdict(sum(near), len(near))
         sizes = [
             f"{result.name} {number(a.mean_size, 3)} against {number(b.mean_size, 3)}" for result, (a, b) in panels
         ]
-        return Claim(text, verdict, "; ".join(sizes))
+        return Claim(text, verdict, "; ".join(sizes), sum(near) / len(near))
+
+
+def _verdict(good: int, panels: int, *, none: str = "does not hold") -> str:
+    """Whether something is so on all panels, on some, or on none."""
+    return "holds" if good == panels else f"on {good} of {panels} panels" if good else none
 
 
 def _above(rows: Sequence[MethodSummary]) -> str:
@@ -262,22 +338,33 @@ def _names(panels: Sequence[str], most: int = 6) -> str:
 # The paper's box plots: error with the ε line, and size, one pair per panel.
 
 FORMATS = ("png", "pdf")
+WIDTH, HEIGHT, DPI = 8.0, 3.2, 220
+"""Inches of every figure, and dots per inch of a PNG: sharp on a screen with two dots per pixel."""
+N_COLOURS = 64
+"""Of a PNG: four fills, two lines, and shades at their edges."""
 
 
 def draw_panel(result: PanelResult) -> Any:
     """A matplotlib figure of one panel."""
     from matplotlib.figure import Figure
+    from matplotlib.patches import Patch
 
-    from pacshift.plots.axes import LIMIT, SOURCE
+    from pacshift.plots.axes import LIMIT, PROMISE_FILLS, SOURCE
 
-    figure = Figure(figsize=(0.46 * 2 * len(result.methods) + 1.6, 2.9), layout="constrained")
+    figure = Figure(figsize=(WIDTH, HEIGHT), layout="constrained")
     error_axes, size_axes = figure.subplots(1, 2)
-    _boxes(error_axes, result, "error")
-    _boxes(size_axes, result, "size")
+    promises = {row.method: row.promise for row in result.rows}
+    for axes, quantity in ((error_axes, "error"), (size_axes, "size")):
+        _boxes(axes, result, quantity, {method: PROMISE_FILLS[promises[method]] for method in result.methods})
     _line(error_axes, result.panel.epsilon, f"ε\n{result.panel.epsilon:g}", style="--", colour=LIMIT)
-    error_axes.set_ylim(0, None)
     best = float(np.mean([row.best_size for row in result.rows]))
     _line(size_axes, best, "best\nthreshold", style=":", colour=SOURCE)
+    shown = [meant for meant in MEANINGS if meant in promises.values()]
+    patches = [
+        Patch(facecolor=PROMISE_FILLS[meant], edgecolor=SOURCE, linewidth=0.6, label=MEANINGS[meant].title)
+        for meant in shown
+    ]
+    figure.legend(handles=patches, loc="outside lower center", ncols=len(patches), fontsize=8, frameon=False)
     figure.suptitle(heading(result), fontsize=9)
     return figure
 
@@ -286,7 +373,8 @@ def heading(result: PanelResult) -> str:
     """Shift, data set and sizes in one line."""
     panel = result.panel
     sizes = f"m={panel.n_source}, n={panel.n_target}, o={panel.n_test}"
-    return f"{result.title}: {panel.row}, ε={panel.epsilon:g}, δ={panel.delta:g}, {sizes}"
+    mode = ", population" if result.population else ""
+    return f"{result.title}: {panel.row}, ε={panel.epsilon:g}, δ={panel.delta:g}, {sizes}{mode}"
 
 
 def _line(axes: Any, height: float, label: str, *, style: str, colour: str) -> None:
@@ -296,30 +384,34 @@ def _line(axes: Any, height: float, label: str, *, style: str, colour: str) -> N
     axes.annotate(label, (1, height), (3, 0), **place, va="center", fontsize=7.5)
 
 
-def _boxes(axes: Any, result: PanelResult, quantity: str) -> None:
+def _boxes(axes: Any, result: PanelResult, quantity: str, colours: Mapping[str, str]) -> None:
     from pacshift.plots import boxes  # loads matplotlib
-    from pacshift.plots.axes import PROMISE_FILLS
 
     measured = [row for row in result.rows if row.status != "refused"]
     values = {
         method: [getattr(row, quantity) for row in measured if row.method == method] for method in result.methods
     }
-    fills = {method: PROMISE_FILLS[METHODS[method].guarantee] for method in values}
-    boxes(values, label=f"prediction set {quantity}", colours=fills, ax=axes)
+    boxes(values, label=f"prediction set {quantity}", colours=colours, ax=axes)
     axes.yaxis.label.set_size(9)
     axes.tick_params(labelsize=8)
 
 
 def write_figures(results: Sequence[PanelResult], folder: Path, formats: Sequence[str] = FORMATS) -> None:
-    """``<panel>.png`` and ``<panel>.pdf`` for each panel."""
+    """``<panel>.png`` and ``<panel>.pdf`` for each panel. No date inside: the same results give the same file."""
+    from PIL import Image
+
     folder.mkdir(parents=True, exist_ok=True)
     for result in results:
         figure = draw_panel(result)
         for kind in formats:
             with atomic_write(folder / f"{result.panel.name}.{kind}") as draft:
-                # No date inside: the same results give the same file.
-                metadata = {"CreationDate": None} if kind == "pdf" else {"Software": None}
-                figure.savefig(draft, dpi=110, format=kind, metadata=metadata)
+                if kind == "pdf":
+                    figure.savefig(draft, format="pdf", metadata={"CreationDate": None})
+                else:
+                    drawn = io.BytesIO()
+                    figure.savefig(drawn, dpi=DPI, format="png")
+                    with Image.open(drawn) as image:  # a palette: a third of the bytes
+                        image.convert("RGB").quantize(N_COLOURS).save(draft, format="png", optimize=True)
 
 
 # One HTML page with every figure and table inside: it opens from disk, without server or network.

@@ -1,18 +1,21 @@
 """One trial of one panel: draw source, target and test data to the mixes, run every method, measure."""
 
+import inspect
 import zlib
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields, is_dataclass
 from functools import cached_property, lru_cache
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from pacshift.arrays import FloatArray, IntArray
-from pacshift.errors import AssumptionError
+from pacshift.assumption import ASSUMPTION_SHARE, check_assumption
+from pacshift.errors import AssumptionError, InputError
 from pacshift.evaluation import evaluate
-from pacshift.methods import METHODS, Task
+from pacshift.methods import METHODS, PSC, PSW, Guarantee, Method, Task
+from pacshift.methods.base import check_method
 from pacshift.scores.check import ScoreMatrix
 from pacshift.scores.transforms import resolve_transform
 from pacshift.simulate import Population, resample
@@ -22,6 +25,12 @@ from paper.experiments.panels import Panel
 
 PAPER_SCORES = {"WCP": "aps"}
 """The authors run WCP on randomised APS scores; every other method on its default score."""
+
+AS_PUBLISHED: dict[str, Method] = {name: kind() for name, kind in METHODS.items()} | {
+    "PS-W": PSW(intervals="elimination"),
+    "PS-C": PSC(intervals="elimination"),
+}
+"""What a name stands for in the experiments: the published form, whatever the package's default is."""
 
 Status = Literal["ok", "trivial", "refused"]
 
@@ -56,17 +65,61 @@ class TrialRow:
     """Over all rows that the target is drawn from, weighted to the target mix: no noise of a test draw."""
     best_size: float
     """Mean size of the smallest sets that a single threshold with a true error of at most ε can give."""
+    promise: Guarantee = "none"
+    """What the method promises."""
+    refuted: bool = False
+    """Whether ``calibrate`` would refuse this draw, because its test refutes label shift."""
 
 
-def run_trial(experiment: Experiment, trial: int, methods: Sequence[str]) -> tuple[TrialRow, ...]:
-    """Run ``methods`` on the same draw. The result depends only on the arguments."""
+def named(methods: Sequence[str | Method]) -> dict[str, Method]:
+    """Methods by the name that tables show, each once: those of the paper as published, and objects of one's own.
+
+    >>> list(named(["PS", PSW(intervals="hull"), "PS"]))
+    ['PS', "PS-W(intervals='hull')"]
+    """
+    found: dict[str, Method] = {}
+    for method in methods:
+        if isinstance(method, str):
+            if method not in METHODS:
+                raise InputError(f"method {method!r} is unknown. Use some of {', '.join(METHODS)}, or an object.")
+            found[method] = AS_PUBLISHED[method]
+            continue
+        name = check_method(method).name
+        usual, options = AS_PUBLISHED.get(name), dict[str, Any]()
+        if is_dataclass(method):
+            options = {option.name: option.default for option in fields(method)}
+            options |= asdict(usual) if type(usual) is type(method) and is_dataclass(usual) else {}
+        other = {
+            option: getattr(method, option) for option in options if getattr(method, option) != options[option]
+        }
+        if method != usual and (other or name in METHODS):
+            name += f"({', '.join(f'{option}={value!r}' for option, value in other.items())})"
+        if found.setdefault(name, method) != method:
+            raise InputError(f"two methods are called {name!r}. Give each a name of its own.")
+    return found
+
+
+def identity(name: str, method: Method) -> str:
+    """Changes with the code of a method that is not the package's: a log must not answer for an older one."""
+    kind = type(method)
+    if kind.__module__.startswith("pacshift."):
+        return name
+    try:
+        code = inspect.getsource(kind)
+    except (OSError, TypeError):  # typed into an interpreter
+        code = ""
+    return f"{name} {zlib.crc32((code + repr(method)).encode()):08x}"
+
+
+def run_trial(experiment: Experiment, trial: int, methods: Sequence[str | Method]) -> tuple[TrialRow, ...]:
+    """Run ``methods``, names or objects, on the same draw. The result depends only on the arguments."""
     draw = Draw(experiment, trial)
-    return tuple(_run_method(draw, method) for method in methods)
+    return tuple(_run_method(draw, name, method) for name, method in named(methods).items())
 
 
-def _run_method(draw: "Draw", method: str) -> TrialRow:
+def _run_method(draw: "Draw", name: str, method: Method) -> TrialRow:
     panel = draw.experiment.panel
-    score = PAPER_SCORES.get(method, METHODS[method].default_score)
+    score = PAPER_SCORES.get(method.name, method.default_score)
     status: Status = "refused"  # if the draw itself refutes label shift: no certificate, hence no sets to measure
     error = size = empty = true_error = np.nan
     with suppress(AssumptionError):
@@ -75,19 +128,20 @@ def _run_method(draw: "Draw", method: str) -> TrialRow:
         known = draw.experiment.population  # measured on the whole target already
         true_error = error if known else draw.true_error(score, thresholds)
         status = "trivial" if np.isneginf(thresholds).all() else "ok"
-    return TrialRow(panel.name, draw.trial, method, status, error, size, empty, true_error, draw.best_size)
+    measured = error, size, empty, true_error, draw.best_size
+    return TrialRow(panel.name, draw.trial, name, status, *measured, method.guarantee, draw.refuted)
 
 
-def thresholds_of(draw: "Draw", method: str, score: str) -> FloatArray:
+def thresholds_of(draw: "Draw", method: Method, score: str) -> FloatArray:
     """The thresholds of a method by itself, as published: without the test of label shift that ``calibrate`` runs.
 
     The paper splits a finite base in two halves. They are not exactly label-shifted copies of each other, and with
-    many rows drawn from few the test notices it.
+    many rows drawn from few the test notices it: ``Draw.refuted``.
     """
     panel = draw.experiment.panel
-    weights = np.asarray(panel.weights) if METHODS[method].needs_weights else None
+    weights = np.asarray(panel.weights) if method.needs_weights else None
     task = Task(epsilon=panel.epsilon, delta=panel.delta, seed=draw.experiment.seed, weights=weights)
-    return METHODS[method]().solve(draw.tally(score), task).thresholds
+    return method.solve(draw.tally(score), task).thresholds
 
 
 class Draw:
@@ -111,7 +165,7 @@ class Draw:
 
     def rng(self, purpose: str) -> np.random.Generator:
         """A separate generator per purpose: adding a method never changes the numbers of another one."""
-        key = [zlib.crc32(word.encode()) for word in (self.experiment.panel.name, purpose)]
+        key = [zlib.crc32(word.encode()) for word in (self.experiment.panel.drawn_name, purpose)]
         return np.random.default_rng([self.experiment.seed, self.trial, *key])
 
     def tally(self, score: str) -> Tally:
@@ -151,6 +205,12 @@ class Draw:
         """f(x, y) of some rows of the base."""
         scores = ScoreMatrix(self.base.probs[rows], tuple(range(self.base.n_classes)))
         return resolve_transform(score).of_all(scores)
+
+    @cached_property
+    def refuted(self) -> bool:
+        """Whether the test of label shift that ``calibrate`` runs first refutes it on this draw."""
+        level = ASSUMPTION_SHARE * self.experiment.panel.delta
+        return check_assumption(self.tally("probability"), level=level).refuted
 
     @cached_property
     def best_size(self) -> float:

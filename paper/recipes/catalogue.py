@@ -1,7 +1,7 @@
 """The recipes as data: the paper's values, what the paper leaves open ("ours"), and the small ones."""
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 from pacshift.errors import InputError
 
@@ -23,8 +23,6 @@ class Settings:
     """How many times faster biases are learnt than weights."""
     schedule: Literal["constant", "one-cycle"] = "constant"
     smoothing: float = 0.0
-    balanced: bool = False
-    """Weight the loss so that every class counts the same."""
     mixed: bool = False
     """Half precision where the device has it."""
 
@@ -46,10 +44,15 @@ class Recipe:
     """What the paper leaves open, and what we chose."""
     needs_weights: str = ""
     """Pretrained weights that ``weights`` must name."""
+    hidden: int = 64
+    """Width of a two-layer network."""
+    mix: tuple[float, ...] = ()
+    """Label mix of the fitted rows: of the classes that are too frequent, rows are left out at random."""
 
 
 _HEART_SHARE = 60_000 / 253_680
-_HEART_OURS = "one hidden layer of 64, standardised answers, 60,000 of 253,680 rows fitted"
+_HEART_MIX = (0.636, 0.364)
+"""What the authors' code leaves of its rows: it keeps a ninth of the healthy, of whom it has 94 %."""
 # Only what the paper states, although weight decay 0.003 and a rate that falls to 0 fit better: log loss 0.228
 # against 0.233 to 0.236 on 20,000 held-out rows of those to be fitted (two seeds).
 _MLP = Settings(epochs=30, batch=64, rate=0.03)
@@ -60,9 +63,9 @@ _RESNET_OURS = (
 )
 
 
-def _heart(data: str, model: str, settings: Settings, ours: str) -> tuple[Recipe, Recipe]:
+def _heart(data: str, model: str, settings: Settings, ours: str, **more: Any) -> tuple[Recipe, Recipe]:
     """The paper's network is small enough to be the small recipe too."""
-    paper = Recipe(data, "paper", model, "two-layer", _HEART_SHARE, settings, ours)
+    paper = Recipe(data, "paper", model, "two-layer", _HEART_SHARE, settings, ours, **more)
     return paper, replace(paper, size="small")
 
 
@@ -72,12 +75,20 @@ def _resnet(data: str, *, epochs: int) -> Recipe:
 
 
 RECIPES: tuple[Recipe, ...] = (
-    *_heart("heart", "two-layer MLP", _MLP, _HEART_OURS),
     *_heart(
-        "heart-balanced",
-        "two-layer MLP with a balanced loss",
-        replace(_MLP, balanced=True),
-        f"{_HEART_OURS}, both classes weigh the same in the loss",
+        "heart",
+        "two-layer MLP on rebalanced rows",
+        replace(_MLP, rate=0.003),
+        "as the authors' code: 14 hidden units, rate 0.003 (printed: 0.03), healthy rows left out until 36.4 % "
+        "are sick; standardised answers, rows out of 60,000 of 253,680",
+        hidden=14,
+        mix=_HEART_MIX,
+    ),
+    *_heart(
+        "heart-natural",
+        "two-layer MLP",
+        _MLP,
+        "one hidden layer of 64, standardised answers, 60,000 of 253,680 rows fitted",
     ),
     Recipe(
         "agnews",

@@ -17,7 +17,7 @@ from pacshift.words.numbers import percent
 from paper.experiments.datasets import Dataset
 from paper.experiments.panels import Panel
 from paper.experiments.summary import markdown_table, render
-from paper.experiments.trial import Draw, Experiment, thresholds_of
+from paper.experiments.trial import AS_PUBLISHED, Draw, Experiment, thresholds_of
 from paper.recipes.raw import READERS, BoolArray, RawData
 
 METHODS = ("PS", "PS-W", "PS-LP")
@@ -25,6 +25,7 @@ RULE = (
     "The rows are chosen by a rule, not by hand, from the target's test rows of the first trial, in the order in "
     "which they were drawn: first every row as it comes, then those whose true label is not in the set of PS."
 )
+SOME = " Only {some:,} of the {all:,} scored images are at hand; the others are passed over."
 
 
 @dataclass(frozen=True)
@@ -108,7 +109,7 @@ def write_examples(
         raise InputError(f"the number of examples must be at least 1, got {n_examples}.")
     after = Draw(Experiment(panel, seed, False, data_dir, scores_file), trial=0)
     rows = _RawRows(after.base, raw)
-    shown, missed_from = choose_rows(after, n_examples)
+    shown, missed_from = choose_rows(after, n_examples, rows.at_hand)
     thresholds = _all_thresholds(panel, after)
     columns = tuple(MethodRun(*key, *after.measure("probability", cuts)[:2]) for key, cuts in thresholds.items())
     sets = [after.base.probs[shown] >= cuts for cuts in thresholds.values()]
@@ -119,6 +120,8 @@ def write_examples(
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
     introduction = _introduction(panel, after.base, columns)
+    if rows.at_hand is not None:
+        introduction[-1] += SOME.format(some=int(rows.at_hand.sum()), all=len(rows.at_hand))
     with atomic_write(folder / f"examples-{panel.name}.md") as draft:
         draft.write_text(markdown(introduction, columns, cases), encoding="utf-8")
     path = folder / f"examples-{panel.name}.html"
@@ -128,10 +131,11 @@ def write_examples(
     return path
 
 
-def choose_rows(draw: Draw, n_examples: int) -> tuple[IntArray, int]:
+def choose_rows(draw: Draw, n_examples: int, at_hand: BoolArray | None = None) -> tuple[IntArray, int]:
     """The first test rows, then the first that PS misses; the second number says where those begin."""
-    ps = thresholds_of(draw, "PS", "probability")
+    ps = thresholds_of(draw, AS_PUBLISHED["PS"], "probability")
     distinct = np.array(list(dict.fromkeys(draw.test.tolist())))  # rows are drawn with replacement
+    distinct = distinct if at_hand is None else distinct[at_hand[distinct]]
     first = distinct[:n_examples]
     others = distinct[n_examples:]
     is_in = (draw.base.probs[others] >= ps)[np.arange(len(others)), draw.base.labels[others]]
@@ -143,10 +147,10 @@ def _all_thresholds(panel: Panel, after: Draw) -> dict[tuple[str, str], FloatArr
     """PS never looks at the target, so it has one column; the others are calibrated before and after the shift."""
     unshifted = replace(after.experiment, panel=replace(panel, target_mix=panel.source_mix))
     before = Draw(unshifted, trial=0)
-    found = {("PS", "before and after"): thresholds_of(after, "PS", "probability")}
-    for method in METHODS[1:]:
-        found[method, "before"] = thresholds_of(before, method, "probability")
-        found[method, "after"] = thresholds_of(after, method, "probability")
+    found = {("PS", "before and after"): thresholds_of(after, AS_PUBLISHED["PS"], "probability")}
+    for name in METHODS[1:]:
+        for when, draw in (("before", before), ("after", after)):
+            found[name, when] = thresholds_of(draw, AS_PUBLISHED[name], "probability")
     return found
 
 
@@ -169,6 +173,11 @@ class _RawRows:
         self.base = base
         self.data = READERS[dataset](Path(place))
         self._place = {row_id: place for place, row_id in enumerate(self.data.ids.tolist())}
+        self.at_hand: BoolArray | None = None
+        """Which images are there, where only some are: a folder of images need not be whole, a table must be."""
+        is_there = np.array([row_id in self._place for row_id in base.row_ids.tolist()])
+        if self.data.has_files and is_there.any() and not is_there.all():
+            self.at_hand = is_there
 
     def case(self, row: int, sets: Sequence[BoolArray], *, missed_by_ps: bool) -> Case:
         """One row of the scores with its content."""

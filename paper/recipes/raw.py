@@ -1,10 +1,15 @@
 """Readers of the official formats. They need NumPy, pyarrow (tables) and Pillow (images), never torch."""
 
+import atexit
 import json
 import pickle
+import shutil
+import tempfile
+import zipfile
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -122,6 +127,19 @@ Pixels = NDArray[np.uint8]
 def find_images(folder: Path) -> list[Path]:
     """Every image below ``folder``, sorted by its path."""
     return sorted(path for path in folder.rglob("*") if path.suffix.lower() in IMAGE_SUFFIXES)
+
+
+@cache
+def unpacked(path: Path) -> Path:
+    """A folder with the files of a ZIP, until the program ends."""
+    folder = Path(tempfile.mkdtemp(prefix="pacshift-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    try:
+        with zipfile.ZipFile(path) as archive:
+            archive.extractall(folder)
+    except (OSError, zipfile.BadZipFile) as error:
+        raise InputError(f"{path}: not a readable ZIP file ({error}). Unpack it, and name the folder.") from error
+    return folder
 
 
 def require_folder(folder: Path, what: str) -> Path:
@@ -491,9 +509,11 @@ FINDINGS = ("Atelectasis", "Effusion", "Infiltration", "Mass", "Nodule", "Pneumo
 CHEST_COLUMNS = ("Image Index", "Finding Labels", "Patient ID")
 
 
-def read_chestxray(folder: Path) -> RawData:
-    """Images of the table that are in the folder, in the order of their names; each patient is a group."""
-    require_folder(folder, "Data_Entry_2017*.csv and the images")
+def read_chestxray(place: Path) -> RawData:
+    """Images of the table that are in the folder or ZIP, in the order of their names; each patient is a group."""
+    zips = [place] if place.suffix == ".zip" else sorted(place.glob("chestxray14*.zip"))
+    what = "Data_Entry_2017*.csv and the images, or a ZIP of them"
+    folder = unpacked(zips[0]) if zips else require_folder(place, what)
     tables = sorted(path for path in folder.rglob("*.csv*") if path.is_file())
     if len(tables) != 1:
         shown = ", ".join(path.name for path in tables[:4]) or "none"
@@ -528,7 +548,7 @@ def read_chestxray(folder: Path) -> RawData:
 
 READERS: dict[str, Callable[[Path], RawData]] = {
     "heart": read_heart,
-    "heart-balanced": read_heart,
+    "heart-natural": read_heart,
     "agnews": read_agnews,
     "cifar10": read_cifar10,
     "entity13": read_entity13,

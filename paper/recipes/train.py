@@ -53,6 +53,22 @@ def split_rows(data: RawData, share: float, seed: int, limit: int | None = None)
     return split
 
 
+def rebalanced(split: Split, labels: IntArray, mix: tuple[float, ...], seed: int) -> Split:
+    """Leave fitted rows out at random until their label mix is ``mix``; the scored rows stay.
+
+    >>> split = Split(np.arange(100), np.arange(100, 110))
+    >>> labels = np.repeat([0, 1], [90, 20])
+    >>> np.bincount(labels[rebalanced(split, labels, (0.6, 0.4), seed=0).fitted])
+    array([15, 10])
+    """
+    rng, order = np.random.default_rng([seed, 4]), split.fitted
+    counts, shares = np.bincount(labels[order], minlength=len(mix)), np.array(mix)
+    kept = np.rint(shares * (counts / shares).min()).astype(int)
+    order = rng.permutation(order)
+    fitted = [order[labels[order] == label][:n_rows] for label, n_rows in enumerate(kept)]
+    return Split(np.sort(np.concatenate(fitted)), split.scored)
+
+
 def _limited(groups: IntArray, rng: np.random.Generator, limit: int | None) -> IntArray:
     """At most about ``limit`` rows, whole groups, in their order."""
     if limit is None or limit >= len(groups):
@@ -171,7 +187,7 @@ def train(
     Parameters
     ----------
     dataset : str
-        ``"heart"``, ``"heart-balanced"``, ``"agnews"``, ``"cifar10"``, ``"entity13"`` or ``"chestxray"``.
+        ``"heart"``, ``"heart-natural"``, ``"agnews"``, ``"cifar10"``, ``"entity13"`` or ``"chestxray"``.
     raw : path
         The raw data in one of the official formats, a file or a folder.
     out : path
@@ -229,6 +245,7 @@ def train(
     used = choose_device(device)
     data = READERS[dataset](Path(raw))
     split = split_rows(data, chosen.share, seed, limit)
+    split = rebalanced(split, data.labels, chosen.mix, seed) if chosen.mix else split
     job = TrainingJob(chosen, data, split, weights, seed, pixels, used)
     probs, rows, broken = _fit_and_score(job, path.with_suffix(".checkpoint.pt"), resume, report)
     return _write(job, path, Path(raw), probs, rows, broken)

@@ -1,26 +1,34 @@
 """Trials, the runner and what it writes."""
 
 import csv
+import importlib.util
 import json
+import linecache
 import os
 import signal
 import subprocess
 import sys
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from matplotlib.colors import to_hex
 
+import pacshift
 from pacshift.errors import AssumptionError, InputError
 from pacshift.evaluation import evaluate
+from pacshift.methods import PS, PSW, Guarantee, Method, Solution, Task
+from pacshift.plots.axes import SOURCE, TARGET
+from pacshift.tally import Tally
 from paper.experiments import trial as trial_module
-from paper.experiments.panels import Panel
+from paper.experiments.panels import Panel, select_panels
 from paper.experiments.reproduce import own_panels, run_reproduce
 from paper.experiments.runner import PanelResult, TrialLog, run_panels
-from paper.experiments.summary import check_claims, summarise
+from paper.experiments.summary import HEIGHT, WIDTH, check_claims, draw_panel, summarise
 from paper.experiments.trial import Draw, Experiment, TrialRow, halves, run_trial
 
 pytestmark = pytest.mark.thorough
@@ -182,8 +190,139 @@ def test_another_seed_does_not_take_the_logged_trials(panel: Panel, scores_file:
     assert len((tmp_path / "trials.jsonl").read_text(encoding="utf-8").splitlines()) == 6
 
 
+def test_a_second_run_keeps_the_panels_of_the_first(panel: Panel, scores_file: str, tmp_path: Path) -> None:
+    def run(panel: Panel, **more: Any) -> str:
+        run_reproduce([panel], tmp_path, methods=["PS", "PS-W"], workers=1, scores_file=scores_file, **more)
+        return (tmp_path / "summary.md").read_text(encoding="utf-8")
+
+    other = replace(panel, epsilon=0.2)
+    first = run(panel, trials=2)
+    both = run(other, trials=1, seed=3)
+    assert all(line in both for line in first.splitlines() if line.startswith("| mine-0.1 |"))
+    assert both.count("| mine-0.2 |") == 2
+    assert "2 trials per panel, seed 0" in both
+    assert "1 trial per panel, seed 3" in both
+    page = (tmp_path / "index.html").read_text(encoding="utf-8")
+    assert 'id="mine-0.1"' in page
+    assert 'id="mine-0.2"' in page
+    assert len((tmp_path / "results.csv").read_text(encoding="utf-8").splitlines()) == 1 + 2 * 2 + 1 * 2
+    again = run(panel, trials=1)  # the newest run of a panel counts
+    assert "| mine-0.1 | PS |" in again
+    assert "2 trials per panel" not in again
+    (tmp_path / "panels.json").write_text('[{"panel": 1}]', encoding="utf-8")
+    with pytest.raises(InputError, match=r"panels.json: not a list of panels"):
+        run(other, trials=1)
+
+
+@dataclass(frozen=True)
+class Cautious(PS):
+    """PS at a part of ε, as somebody might write it."""
+
+    part: float = 0.5
+
+    name = "CAUTIOUS"
+
+    def solve(self, tally: Tally, task: Task) -> Solution:
+        return PS().solve(tally, Task(epsilon=self.part * task.epsilon, delta=task.delta))
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_methods_of_ones_own_run_beside_the_papers(
+    panel: Panel, scores_file: str, tmp_path: Path, workers: int
+) -> None:
+    methods: list[str | Method] = ["PS", Cautious(), Cautious(part=0.25), PSW(intervals="hull")]
+    [result] = run_reproduce(
+        [panel], tmp_path, trials=2, methods=methods, workers=workers, scores_file=scores_file
+    )
+    assert result.methods == ("PS", "CAUTIOUS", "CAUTIOUS(part=0.25)", "PS-W(intervals='hull')")
+    sizes = {row.method: row.size for row in result.rows if row.trial == 0}
+    assert sizes["PS"] < sizes["CAUTIOUS"] < sizes["CAUTIOUS(part=0.25)"]
+    assert {row.promise for row in result.rows if row.method == "CAUTIOUS"} == {"pac-source"}
+    half = replace(panel, epsilon=0.05)
+    (same,) = run_trial(Experiment(replace(half, row="x"), scores_file=scores_file), 0, ["PS"])
+    assert np.isclose(sizes["CAUTIOUS"], same.size, rtol=0.05)  # another draw
+    (alone,) = run_trial(Experiment(panel, scores_file=scores_file), 0, [Cautious()])
+    assert alone.size == sizes["CAUTIOUS"]
+
+
+def test_a_changed_method_is_run_again(panel: Panel, scores_file: str, tmp_path: Path) -> None:
+    """A log answers for the code that wrote it, not for what the class has become."""
+    code = (
+        tmp_path / "mine.py",
+        "from paper.tests.test_experiments import Cautious\nclass Mine(Cautious):\n    {}\n",
+    )
+    sizes = []
+    for body in ('name = "MINE"', 'name = "MINE"; guarantee = "none"'):
+        code[0].write_text(code[1].format(body), encoding="utf-8")
+        spec = importlib.util.spec_from_file_location("mine", code[0])
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        sys.modules["mine"] = module
+        linecache.clearcache()
+        spec.loader.exec_module(module)
+        [result] = run_panels(
+            [Experiment(panel, scores_file=scores_file)],
+            tmp_path / "out",
+            trials=1,
+            methods=[module.Mine()],
+            workers=1,
+        )
+        sizes.append(result.rows[0].promise)
+    assert sizes == ["pac-source", "none"]
+
+
+def test_a_method_that_other_processes_cannot_load_is_refused(
+    panel: Panel, scores_file: str, tmp_path: Path
+) -> None:
+    class Local(Cautious):
+        name = "LOCAL"
+
+    with pytest.raises(InputError, match=r"LOCAL: other processes cannot load its class Local.*workers=1"):
+        run_reproduce([panel], tmp_path, trials=2, methods=[Local()], workers=2, scores_file=scores_file)
+    with pytest.raises(InputError, match="must be an object, got the class Cautious"):
+        run_reproduce([panel], tmp_path, trials=1, methods=[Cautious], scores_file=scores_file)  # type: ignore[list-item]
+
+
+def test_draws_that_calibrate_would_refuse_are_counted(panel: Panel, scores_file: str, tmp_path: Path) -> None:
+    """A base of 60 rows: its halves differ much more than the many rows drawn from each would allow."""
+    rng = np.random.default_rng(0)
+    labels = np.arange(60) % 3
+    probs = rng.dirichlet([1.0] * 3, 60) + np.eye(3)[labels]
+    np.savez(tmp_path / "few.npz", probs=probs / probs.sum(axis=1, keepdims=True), labels=labels)
+    for file, population, expected in ((tmp_path / "few.npz", False, True), (scores_file, True, False)):
+        (row,) = run_trial(Experiment(panel, scores_file=str(file), population=population), 0, ["PS"])
+        assert row.refuted is expected
+    draw = Draw(Experiment(panel, scores_file=str(tmp_path / "few.npz")), 0)
+    with pytest.raises(AssumptionError):
+        pacshift.calibrate(draw.tally("probability"), epsilon=panel.epsilon, delta=panel.delta)
+
+
+def test_both_heart_models_are_shown_the_same_people() -> None:
+    draws = [
+        Draw(Experiment(select_panels([name])[0]), 0) for name in ("heart-small-0.1", "heart-natural-small-0.1")
+    ]
+    first, second = ([draw.base.row_ids[rows].tolist() for rows in (draw.source, draw.test)] for draw in draws)  # type: ignore[index]
+    assert first == second
+
+
+def test_figures_have_one_width_a_legend_and_axes_from_zero(panel: Panel) -> None:
+    promises: dict[str, Guarantee] = {"PS": "pac-source", "PS-W": "pac-target"}
+    rows = [TrialRow(panel.name, trial, name, "ok", 0.05, 1.2, 0.0, 0.05, 1.0, promise)
+            for trial in range(3) for name, promise in promises.items()]  # fmt: skip
+    for methods in (("PS",), ("PS", "PS-W")):
+        shown = tuple(row for row in rows if row.method in methods)
+        figure = draw_panel(PanelResult(panel, "mine", "real", methods, shown))
+        assert figure.get_size_inches().tolist() == [WIDTH, HEIGHT]
+        assert [axes.get_ylim()[0] for axes in figure.axes] == [0, 0]
+        assert len(figure.legends[0].get_texts()) == len(methods)
+    boxes = list(figure.axes[1].patches)
+    assert to_hex(boxes[0].get_edgecolor()) == SOURCE  # thin boxes keep their colour, no white line over them
+    assert to_hex(boxes[1].get_edgecolor()) == TARGET
+
+
 def test_a_log_with_a_bad_line_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "trials.jsonl").write_text('{"key": "x", "rows": []}\nnonsense\n', encoding="utf-8")
+    (tmp_path / "trials.jsonl").write_text('{"key": "x", "methods": [], "rows": []}\nnonsense\n', encoding="utf-8")
     with pytest.raises(InputError, match="line 2"):
         TrialLog(tmp_path).read()
 
@@ -253,12 +392,12 @@ def test_claims_follow_the_counts(panel: Panel) -> None:
         return PanelResult(panel, "mine", "real", methods, rows)
 
     good = {claim.text: claim for claim in check_claims([result(0.05, (1.2, 2.4))])}
-    assert good["PS-W keeps the guarantee in all trials"].verdict == "holds"
-    assert good["PS-W gives smaller sets than PS-C, small shift of CIFAR-10 aside"].verdict == "holds"
-    assert "0.50" in good["PS-W gives smaller sets than PS-C, small shift of CIFAR-10 aside"].counts
+    assert good["PS-W keeps the guarantee"].verdict == "holds"
+    assert good["PS-W's sets are smaller than PS-C's"].verdict == "holds"
+    assert "0.50" in good["PS-W's sets are smaller than PS-C's"].counts
     bad = {claim.text: claim for claim in check_claims([result(0.11, (2.4, 1.2))])}
-    assert bad["PS-W keeps the guarantee in all trials"].counts == "error above ε in 1 of 1 trials (mine-0.1 1)"
-    assert bad["PS-W gives smaller sets than PS-C, small shift of CIFAR-10 aside"].verdict == "does not hold"
+    assert bad["PS-W keeps the guarantee"].counts == "error above ε in 1 of 1 trials (mine-0.1 1)"
+    assert bad["PS-W's sets are smaller than PS-C's"].verdict == "does not hold"
 
 
 def test_bad_requests_are_refused(panel: Panel, scores_file: str, tmp_path: Path) -> None:

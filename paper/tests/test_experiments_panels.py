@@ -12,7 +12,7 @@ from paper.experiments.reproduce import at_epsilon, own_panels
 
 def test_the_panels_are_those_of_the_paper() -> None:
     assert len(PANELS) == len({panel.name for panel in PANELS}) == 21
-    assert {panel.dataset for panel in PANELS} == set(FILES) - {"heart-balanced"}
+    assert {panel.dataset for panel in PANELS} == set(FILES) - {"heart-natural"}
     for panel in (*PANELS, *VARIANTS):
         assert np.isclose(sum(panel.source_mix), 1)
         assert np.isclose(sum(panel.target_mix), 1)
@@ -31,7 +31,7 @@ def test_the_panels_are_those_of_the_paper() -> None:
 
 def test_panels_are_chosen_by_name_row_or_data_set() -> None:
     assert select_panels(["all"]) == PANELS
-    assert select_panels(["heart-balanced"]) == VARIANTS
+    assert select_panels(["heart-natural"]) == VARIANTS
     assert [p.name for p in select_panels(["cifar10"])] == [
         "cifar10-large-0.1", "cifar10-large-0.05", "cifar10-large-0.03", "cifar10-small-0.1",
     ]  # fmt: skip

@@ -102,9 +102,18 @@ def test_the_papers_values() -> None:
     heart, news, cifar, entity, chest = (
         find_recipe(name, "paper").settings for name in ("heart", "agnews", "cifar10", "entity13", "chestxray")
     )
-    assert (heart.optimiser, heart.rate, heart.momentum, heart.batch, heart.epochs) == ("sgd", 0.03, 0.9, 64, 30)
-    assert heart == Settings(epochs=30, batch=64, rate=0.03)  # no more than that: no weights in the loss, no decay
-    assert find_recipe("heart-balanced", "paper").settings == replace(heart, balanced=True)
+    natural = find_recipe("heart-natural", "paper").settings
+    assert (natural.optimiser, natural.rate, natural.momentum, natural.batch, natural.epochs) == (
+        "sgd",
+        0.03,
+        0.9,
+        64,
+        30,
+    )
+    assert natural == Settings(epochs=30, batch=64, rate=0.03)  # no more than that: no decay, no schedule
+    assert find_recipe("cifar10", "paper").needs_weights.startswith("a ResNet-50")
+    assert (find_recipe("heart", "paper").hidden, find_recipe("heart-natural", "paper").hidden) == (14, 64)
+    assert heart == replace(natural, rate=0.003)  # as the authors' code has it
     assert (news.optimiser, news.rate, news.epochs) == ("adamw", 1e-5, 1)
     assert (cifar.rate, cifar.epochs) == (0.01, 56)
     assert (entity.rate, entity.epochs) == (0.01, 13)

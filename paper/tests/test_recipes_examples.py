@@ -1,6 +1,7 @@
 """Figure 1: concrete rows, chosen by the stated rule, with the sets that the certificates really give."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 
 from pacshift.errors import InputError
 from paper.experiments.panels import Panel, mix
-from paper.experiments.trial import Draw, Experiment, thresholds_of
+from paper.experiments.trial import AS_PUBLISHED, Draw, Experiment, thresholds_of
 from paper.recipes import write_examples
 from paper.recipes.examples import choose_rows
 from paper.recipes.raw import READERS
@@ -57,7 +58,7 @@ def test_texts_labels_and_sets_are_those_of_the_rows(news: Path) -> None:
     rows, missed_from = choose_rows(draw, 4)
     assert missed_from == 4
     assert rows[:4].tolist() == list(dict.fromkeys(draw.test.tolist()))[:4]
-    thresholds = {method: thresholds_of(draw, method, "probability") for method in ("PS", "PS-W")}
+    thresholds = {name: thresholds_of(draw, AS_PUBLISHED[name], "probability") for name in ("PS", "PS-W")}
     for row in rows:
         line = next(line for line in text.splitlines() if line.startswith(f"| {row}: {data.content[row]} |"))
         cells = [cell.strip() for cell in line.split("|")[2:-1]]
@@ -92,6 +93,22 @@ def test_image_files_and_answers_are_shown(tmp_path: Path) -> None:
     assert "HighBP 1, BMI" in page.read_text(encoding="utf-8") or "HighBP 0, BMI" in page.read_text(
         encoding="utf-8"
     )
+
+
+def test_images_that_are_not_at_hand_are_passed_over(tmp_path: Path) -> None:
+    raw_data.write_chest(tmp_path / "chest")
+    scores = write_scores(tmp_path, "chestxray", tmp_path / "chest")
+    images = sorted((tmp_path / "chest").rglob("*.png"))
+    for image in images[len(images) // 2 :]:
+        image.unlink()
+    shutil.make_archive(str(tmp_path / "raw" / "chestxray14_some"), "zip", tmp_path / "chest")
+    page = write_examples(panel(6), tmp_path, n_examples=2, scores_file=scores, raw=tmp_path / "raw")
+    text = page.with_suffix(".md").read_text(encoding="utf-8")
+    assert " scored images are at hand; the others are passed over." in text
+    assert "data:image/png;base64," in page.read_text(encoding="utf-8")
+    (tmp_path / "bad.zip").write_bytes(b"no ZIP")
+    with pytest.raises(InputError, match="not a readable ZIP"):
+        READERS["chestxray"](tmp_path / "bad.zip")
 
 
 def test_raw_data_that_do_not_fit_the_scores_are_refused(news: Path) -> None:

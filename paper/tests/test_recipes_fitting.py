@@ -148,13 +148,6 @@ def test_the_rate_rises_to_its_peak_and_falls_to_almost_nothing() -> None:
     assert {loop.rate_at(step, 100, Settings(1, 1, 0.3)) for step in range(100)} == {0.3}
 
 
-def test_balanced_weights_make_the_classes_equal() -> None:
-    labels = np.array([0] * 90 + [1] * 10)
-    weights = loop.class_weights(labels)
-    assert weights[0] * 90 == pytest.approx(weights[1] * 10)
-    assert weights[labels].mean() == pytest.approx(1)
-
-
 def test_unreadable_rows_are_left_out_of_scores_and_of_training(tmp_path: Path) -> None:
     raw_data.write_images(tmp_path, ("a", "b"), 4, ".png", size=40)
     paths = sorted(map(str, tmp_path.rglob("*.png")))

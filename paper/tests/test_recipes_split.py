@@ -1,5 +1,7 @@
 """Splits: no row and no patient on both sides, the same for the same seed."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -8,7 +10,7 @@ from hypothesis import strategies as st
 from pacshift.errors import InputError
 from paper.experiments.trial import halves
 from paper.recipes.raw import RawData
-from paper.recipes.train import Split, check_split, split_rows
+from paper.recipes.train import Split, check_split, rebalanced, split_rows
 
 
 def rows(n_rows: int, *, n_patients: int = 0, n_test: int = 0, seed: int = 0) -> RawData:
@@ -64,6 +66,17 @@ def test_a_limit_keeps_whole_patients() -> None:
 def test_fitted_rows_are_never_scored() -> None:
     with pytest.raises(InputError, match="2 rows or groups would be scored"):
         check_split(Split(np.array([0, 1, 2]), np.array([1, 2, 3])), np.arange(5))
+
+
+def test_rebalancing_leaves_out_the_frequent_and_touches_no_scored_row() -> None:
+    labels = (np.random.default_rng(1).random(5000) < 0.094).astype(int)
+    data = replace(rows(5000), labels=labels)
+    split = split_rows(data, 0.4, 0)
+    fewer = rebalanced(split, labels, (0.636, 0.364), seed=0)
+    assert np.array_equal(fewer.scored, split.scored)
+    assert set(fewer.fitted) < set(split.fitted)
+    assert labels[fewer.fitted].sum() == labels[split.fitted].sum()  # every sick row stays
+    assert labels[fewer.fitted].mean() == pytest.approx(0.364, abs=0.001)
 
 
 def test_a_class_without_rows_is_refused() -> None:

@@ -58,7 +58,7 @@ def test_the_papers_panels_run_by_name(tmp_path: Path, monkeypatch: pytest.Monke
     text = run("agnews-0.1", "chestxray-half", *options)
     assert text.count("| agnews-0.1 |") == text.count("| chestxray-half-0.3 (twin) |") == 2
     assert "(twin)" in (tmp_path / "index.html").read_text(encoding="utf-8")
-    assert "Population mode" in (tmp_path / "summary.md").read_text(encoding="utf-8")
+    assert "population mode" in (tmp_path / "summary.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(

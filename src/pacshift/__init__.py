@@ -13,6 +13,8 @@ if typing.TYPE_CHECKING:  # "as" says that they are public
     from pacshift.certification.check import check as check
     from pacshift.certification.label_sheet import LabelSheet as LabelSheet
     from pacshift.certification.label_sheet import label_sheet as label_sheet
+    from pacshift.certification.next_labels import NextLabels as NextLabels
+    from pacshift.certification.next_labels import next_labels as next_labels
     from pacshift.certification.prevalence import prevalence as prevalence
     from pacshift.certification.verify import Verification as Verification
     from pacshift.certification.verify import verify as verify
@@ -67,6 +69,7 @@ _HOMES = {
     "certification.check": ["Check", "check"],
     "certification.prevalence": ["prevalence"],
     "certification.label_sheet": ["LabelSheet", "label_sheet"],
+    "certification.next_labels": ["NextLabels", "next_labels"],
     "certification.verify": ["Verification", "verify"],
     "comparison": ["Comparison", "compare"],
     "errors": ["AssumptionError", "InputError", "PacshiftError", "UnfinishedSheetError", "UninformativeWarning"],

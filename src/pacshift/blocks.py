@@ -347,7 +347,7 @@ def prevalence_region(confusion: ArrayLike, target: ArrayLike, *, delta: float) 
     Raises
     ------
     AssumptionError
-        If no mix fits: label shift is refuted at level ``delta``.
+        If no mix fits: label shift is rejected at level ``delta``.
 
     Examples
     --------

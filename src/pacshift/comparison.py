@@ -245,7 +245,7 @@ def compare(
     """Run several methods on the same data and measure the sets of each on the target.
 
     The rows are counted once. Each method gives what ``calibrate`` would give with the same arguments. A method
-    that refuses, for example because label shift is refuted, has a row that says so.
+    that refuses, for example because label shift is rejected, has a row that says so.
 
     Each promise is about a method that was chosen beforehand. Who compares m methods and uses the one with the
     smallest sets has m tries: compare with ``delta / m``, and the promises hold together.

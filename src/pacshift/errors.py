@@ -101,13 +101,13 @@ class InputError(PacshiftError, ValueError):
 
 
 class AssumptionError(PacshiftError):
-    """The data refute label shift, so nothing can be certified.
+    """The data contradict label shift, so nothing can be certified.
 
     Parameters
     ----------
     refusal : str
         Why.
-    ways_on : str
+    next_steps : str
         What to do instead.
     expected_sizes : tuple of tuple of int and float
         Numbers of labelled target rows, and about how many labels per set they would certify: an estimate from the
@@ -119,21 +119,22 @@ class AssumptionError(PacshiftError):
 
     Examples
     --------
-    >>> refused = AssumptionError("label shift is refuted.", "Label some rows.", ((100, 1.3),))
+    >>> refused = AssumptionError("label shift is rejected.", "Label some rows.", ((100, 1.3),))
     >>> print(refused)
-    label shift is refuted. Label some rows.
+    label shift is rejected.
+    Label some rows.
     """
 
     def __init__(
         self,
         refusal: str,
-        ways_on: str = "",
+        next_steps: str = "",
         expected_sizes: tuple[tuple[int, float], ...] = (),
         assumption: Any = None,
         attempt: Any = None,
     ) -> None:
-        super().__init__(f"{refusal} {ways_on}".strip())
-        self.refusal, self.ways_on = refusal, ways_on
+        super().__init__(f"{refusal}\n{next_steps}".strip())
+        self.refusal, self.next_steps = refusal, next_steps
         self.expected_sizes, self.assumption, self.attempt = expected_sizes, assumption, attempt
 
 

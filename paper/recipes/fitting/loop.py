@@ -214,8 +214,7 @@ def fit(
     optimiser = make_optimiser(network, settings)
     start = checkpoint.restore(network, optimiser, device) if checkpoint else 0
     steps = n_steps(len(rows), settings)
-    weights = torch.from_numpy(class_weights(labels[rows])).to(device.name) if settings.balanced else None
-    loss_of = nn.CrossEntropyLoss(weight=weights, label_smoothing=settings.smoothing)
+    loss_of = nn.CrossEntropyLoss(label_smoothing=settings.smoothing)
     run = _Run(network, encoder, labels, settings, seed, device, optimiser, loss_of, steps)
     loss, accuracy = math.nan, math.nan
     for step, batch in enumerate(batches(rows, settings, seed, start), start=start):
@@ -306,12 +305,6 @@ def make_optimiser(network: nn.Module, settings: Settings) -> torch.optim.Optimi
     if settings.optimiser == "adamw":
         return torch.optim.AdamW(groups, lr=settings.rate)
     return torch.optim.SGD(groups, lr=settings.rate, momentum=settings.momentum, nesterov=settings.nesterov)
-
-
-def class_weights(labels: IntArray) -> NDArray[np.float32]:
-    """Weights that make every class count the same; their mean over the rows is 1."""
-    counts = np.bincount(labels)
-    return np.asarray(len(labels) / (len(counts) * np.maximum(counts, 1)), np.float32)
 
 
 def predict(

@@ -60,8 +60,8 @@ class TrainingJob:
     def identity(self) -> str:
         """A checkpoint of another job must not be continued."""
         rows = zlib.crc32(repr(self.data.ids[self.split.fitted].tolist()).encode())
-        how = self.recipe.data, self.recipe.network, asdict(self.recipe.settings), self.pixels
-        return repr((*how, rows, self.weights, self.seed, self.device.name, self.mixed))
+        how = self.recipe.data, self.recipe.network, self.recipe.hidden, asdict(self.recipe.settings)
+        return repr((*how, self.pixels, rows, self.weights, self.seed, self.device.name, self.mixed))
 
     @property
     def n_classes(self) -> int:
@@ -88,7 +88,8 @@ def build(job: TrainingJob) -> Model:
 
 def _two_layer(job: TrainingJob) -> Model:
     answers = np.asarray(job.data.content)
-    return two_layer_network(answers.shape[1], job.n_classes), AnswerEncoder(answers, job.split.fitted)
+    network = two_layer_network(answers.shape[1], job.n_classes, job.recipe.hidden)
+    return network, AnswerEncoder(answers, job.split.fitted)
 
 
 def _hashed(job: TrainingJob) -> Model:

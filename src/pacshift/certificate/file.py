@@ -299,7 +299,7 @@ def _require_consistent(found: dict[str, Any]) -> None:
         if len(assumption.mix) != n_classes:
             raise ValueError("the mix of the assumption must have one share per class")
         if assumption.refuted and facts.assumes_label_shift:
-            raise ValueError("label shift is refuted, and the promise rests on it")
+            raise ValueError("label shift is rejected, and the promise rests on it")
     if found["set_sizes"] is not None and len(found["set_sizes"]) != n_classes + 1:
         raise ValueError("target_set_sizes must count sizes 0 to the number of classes")
     lists = {"curve": ("source_errors", "bounds"), "sensitivity": ("contamination", "bounds")}

@@ -73,7 +73,7 @@ def accept(
         Bounds that you are sure of on how frequent a class is in the target. The promise then rests on them.
     target_labels : array or list of length n, optional
         Labels of some random target rows, None or NaN for the others, as in ``calibrate``. They are used where
-        that accepts more, and where label shift is refuted.
+        that accepts more, and where label shift is rejected.
     labels_per : {"row", "group"}, optional
         How rows were chosen to be labelled, if there are ``target_groups``, as in ``calibrate``.
     labelled : LabelSheet or path, optional

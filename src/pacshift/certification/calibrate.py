@@ -124,7 +124,7 @@ def calibrate(
     target_labels : array or list of length n, optional
         Labels of some target rows, None or NaN for the others. The labelled rows must be a random sample of the
         target. They narrow down the label mix, and certify sets on their own (PS-T): used if that gives smaller
-        sets, and where label shift is refuted. For methods with a PAC guarantee on this target, such as PS-LP.
+        sets, and where label shift is rejected. For methods with a PAC guarantee on this target, such as PS-LP.
         None of these rows may be in the source. ``delta`` pays for one look at one sample, of a size fixed
         beforehand: every further sample, and every look at more labels, spends it again.
         Leave rows of a new kind, which have no class, unlabelled, and allow for them with ``contamination``.

@@ -21,7 +21,7 @@ from pacshift.certificate import Certificate
 from pacshift.certificate.provenance import AskedMethod, Counting, Provenance
 from pacshift.certification.counted import Data
 from pacshift.certification.labelled import check_labelled, mix_within, require_unseen
-from pacshift.certification.refusal import with_ways_on
+from pacshift.certification.refusal import with_next_steps
 from pacshift.certification.request import Request
 from pacshift.certification.trust import class_miss, clean_epsilon, sensitivity
 from pacshift.errors import AssumptionError, InputError, UninformativeWarning, users_line
@@ -107,7 +107,7 @@ def certify(
     tally = data.tally
     assert request.classes == tally.classes  # Request.for_classes was called
     if not tally.n_source:
-        raise InputError("no source examples: every method needs a labelled source.")
+        raise InputError("no source rows: every method needs a labelled source.")
     if method.needs_target and not tally.n_target:
         raise InputError(f"no target examples: method {method.name} needs unlabelled target scores.")
     if data.labelled is not None:
@@ -125,7 +125,7 @@ def certify(
     except AssumptionError as refusal:
         if data.labelled is not None:  # labels that contradict known_mix: more of them are no way on
             raise
-        raise with_ways_on(refusal, data, method, request, assumption) from None
+        raise with_next_steps(refusal, data, method, request, assumption) from None
     certificate = _certificate(data, method, request, found, assumption, inputs.result())
     if certificate.trivial:
         causes = " ".join(certificate.reasons) or "no threshold passes."
@@ -140,23 +140,23 @@ def check_label_shift(tally: Tally, request: Request, labelled: LabelledTarget |
     logger.info("testing label shift with %d source and %d target rows", tally.n_source, tally.n_target)
     asked: dict[str, Any] = {"level": level, "known": request.known}
     if labelled is not None:
-        who = "the labelled target rows say" if request.known is None else "target labels and known_mix say"
+        who = "the labelled rows say" if request.known is None else "the labelled rows and you say"
         asked = {"level": level / 2, "known": mix_within(request, labelled, delta=level / 2), "known_from": who}
     found = check_assumption(tally, contamination=request.contamination, **asked)
     found = found if labelled is None else replace(found, level=level)
-    seen = "refuted" if found.refuted else "not refuted"
+    seen = "rejected" if found.refuted else "not rejected"
     logger.info("label shift was tested and %s in %.2f s", seen, perf_counter() - start)
     return found
 
 
 def refusal_of(found: Assumption | None, request: Request) -> AssumptionError | None:
-    """The error where label shift is refuted, without the ways on."""
+    """The error where label shift is rejected, without the ways on."""
     if found is None or not found.refuted:
         return None
-    and_known = " and the given bounds of the mix were right" if request.known is not None else ""
+    and_known = " and the stated shares were right" if request.known is not None else ""
     return AssumptionError(
-        f"label shift is refuted: {found.finding} Nothing is certified. If label shift held{and_known}, the test "
-        f"would refuse with probability at most {up(found.level)}."
+        f"label shift is rejected, so nothing is certified. {found.finding} If label shift held{and_known}, this "
+        f"would happen with probability at most {up(found.level)}."
     )
 
 
@@ -292,8 +292,11 @@ def candidate(
     so their thresholds are those that make the same sets of both (docs/serving.md). A transform rounds its scores
     first, and needs no such care.
     """
+    epsilon = clean_epsilon(request.epsilon, request.contamination)
+    if not method.assumes_label_shift and data.labelled is not None and data.labelled.is_sheet:
+        epsilon = request.epsilon - request.contamination  # blank rows may have no class (Lemma 5 of ps-t.md)
     task = Task(
-        epsilon=clean_epsilon(request.epsilon, request.contamination),
+        epsilon=epsilon,
         delta=shares.method if method.assumes_label_shift else shares.labels,
         seed=request.seed,
         weights=request.weights,
@@ -309,7 +312,7 @@ def candidate(
     logger.info("%s looks for thresholds of %d classes", method.name, data.tally.n_classes)
     solution = method.solve(data.tally, task)
     logger.info("%s found thresholds in %.2f s", method.name, perf_counter() - start)
-    rows, what, n_unknown, n_looks, limit = data.tally, "source examples", 0, 1, 1.0
+    rows, what, n_unknown, n_looks, limit = data.tally, "source rows", 0, 1, 1.0
     if not method.assumes_label_shift:
         assert data.labelled is not None  # require_fit asks for labels
         rows, what, n_unknown = data.labelled.counted, "labelled target rows", data.labelled.n_without_class

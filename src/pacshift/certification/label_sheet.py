@@ -42,6 +42,9 @@ from pacshift.words.display import short_repr
 UNKNOWN = "?"
 """What stands in a sheet where nobody can tell the label."""
 
+NOT_ASKED = -2
+"""What stands for the class of a row that nobody was asked about; -1 stands for one that nobody can tell."""
+
 LARGEST_BUDGET = 10**6
 """More rows than anybody labels. The cuts of ten looks at so many take some seconds."""
 
@@ -190,6 +193,8 @@ class LabelSheet:
         Other columns of the sheet, such as an id.
     name : str
         What the sheet is called in messages: its file.
+    path : str
+        Fingerprint of what the thresholds are planned with, fixed when rows that still matter were first marked.
 
     Examples
     --------
@@ -215,24 +220,42 @@ class LabelSheet:
     labels: tuple[str | None, ...]
     kept: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     name: str = "the label sheet"
+    path: str = ""
 
     __repr__ = short_repr
 
     @property
     def n_filled(self) -> int:
-        """How many rows have a label or ``?``. There is no gap: they are the first ones."""
+        """How many rows have a label or ``?``."""
         return sum(label is not None for label in self.labels)
+
+    @property
+    def n_from_top(self) -> int:
+        """How many rows are filled in from the top, before the first that is blank."""
+        return next((place for place, label in enumerate(self.labels) if label is None), len(self.labels))
 
     @property
     def pilot_complete(self) -> bool:
         """Whether every row of the pilot is filled in."""
-        return self.n_filled >= self.n_pilot
+        return self.n_from_top >= self.n_pilot
 
     @property
     def last_complete_look(self) -> int | None:
         """Which look, counted from 0, is the last that has all its labels; None before the first."""
-        complete = sum(self.n_filled >= look for look in self.looks)
+        complete = sum(self.n_from_top >= look for look in self.looks)
         return complete - 1 if complete else None
+
+    @property
+    def looks_in_reach(self) -> tuple[int, ...]:
+        """Looks that labels can say something about: the last complete one and, after gaps, those that follow it.
+
+        The last of them is the first that covers all labels. Empty before the first look.
+        """
+        complete = -1 if self.last_complete_look is None else self.last_complete_look
+        if self.n_filled == self.n_from_top:  # no gap: labels are filled in from the top
+            return (complete,) if complete >= 0 else ()
+        n_rows = max(place for place, label in enumerate(self.labels, start=1) if label is not None)
+        return tuple(range(max(complete, 0), sum(look < n_rows for look in self.looks) + 1))
 
     @property
     def test_rows(self) -> tuple[int, ...]:
@@ -270,17 +293,17 @@ class LabelSheet:
         Raises
         ------
         InputError
-            If there are more labels than rows, or a row is skipped.
+            If there are more labels than rows, or a row of the pilot is skipped.
         """
         texts = [text_of(label) for label in labels]
         if len(texts) > len(self.rows):
             raise InputError(f"{self.name}: {len(texts):,} labels for {len(self.rows):,} rows.")
         filled = (*texts, *[None] * (len(self.rows) - len(texts)))
-        require_no_gap(filled, self.name)
+        require_pilot(filled, self.n_pilot, self.name)
         return replace(self, labels=filled)
 
     def label_index(self, classes: Sequence[Label]) -> IntArray:
-        """Which class each label is, for the rows that are filled in; -1 where nobody can tell.
+        """Which class each label is, as far as labels go; -1 where nobody can tell, -2 where nobody was asked.
 
         Labels are compared with the names of the classes as text. What spreadsheets make of names is understood
         too: 1.0 for 1, 1 for 01, TRUE for True, and blanks around them.
@@ -300,7 +323,9 @@ class LabelSheet:
             If a label is no class, a class is called ``?``, or two classes are alike in a spreadsheet.
         """
         places = {**class_places(classes), UNKNOWN: NOT_FOUND}
-        texts = [str(text) for text in self.labels[: self.n_filled]]
+        filled = [place for place, text in enumerate(self.labels, start=1) if text is not None]
+        texts = ["" if text is None else str(text) for text in self.labels[: max(filled, default=0)]]
+        places = {**places, "": NOT_ASKED}  # no class is called so
         found = [places.get(text, places.get(_in_spreadsheet(text))) for text in texts]
         wrong = [place for place, index in enumerate(found) if index is None]
         if wrong:
@@ -376,26 +401,24 @@ class LabelSheet:
         Raises
         ------
         InputError
-            If the file is not a label sheet, if rows, their order or the looks were changed, or if rows were
-            skipped. The message says which.
+            If the file is not a label sheet, if rows, their order or the looks were changed, or if rows of the
+            pilot were skipped. The message says which.
         """
         fields = sheet_file.read_sheet(path)
-        require_no_gap(fields["labels"], str(path))
+        require_pilot(fields["labels"], fields["n_pilot"], str(path))
         return cls(**fields, name=str(path))
 
 
-def require_no_gap(labels: Sequence[str | None], name: str) -> None:
-    """Refuse labels below a row without one: skipping rows would choose which rows are tested."""
-    if None not in labels:
+def require_pilot(labels: Sequence[str | None], n_pilot: int, name: str) -> None:
+    """Refuse labels below a row of the pilot without one: the pilot plans the thresholds that the others test."""
+    empty = next((place for place, label in enumerate(labels[:n_pilot], start=1) if label is None), None)
+    if empty is None or not any(labels[empty:]):
         return
-    empty = labels.index(None) + 1
-    below = [order for order, label in enumerate(labels, start=1) if label is not None and order > empty]
-    if below:
-        raise InputError(
-            f"{name}: rows were skipped. Order {empty} has no label, but {len(below):,} row(s) below it have one, "
-            f"the first is order {below[0]}. Rows must be labelled from the top without gaps, or they are not a "
-            f"random sample. Label order {empty} too, or write {UNKNOWN} where nobody can tell."
-        )
+    raise InputError(
+        f"{name}: rows of the pilot were skipped. Order {empty} has no label, but rows below it have one. The "
+        f"first {n_pilot:,} rows plan the thresholds: label order {empty} too, or write {UNKNOWN} where nobody "
+        "can tell. Later rows may stay blank."
+    )
 
 
 def label_sheet(
@@ -413,8 +436,9 @@ def label_sheet(
 ) -> LabelSheet:
     """Draw rows of a target to be labelled, in random order.
 
-    Fill in the labels from the top, without skipping a row. After every complete look thresholds can be certified
-    by these labels alone, whatever the shift is. All looks hold together, so you may stop at any of them.
+    Fill in the labels from the top. After every complete look thresholds can be certified by these labels alone,
+    whatever the shift is. All looks hold together, so you may stop at any of them. After the pilot rows may stay
+    blank: such a row counts as missed unless its set holds all labels, and ``next_labels`` says which rows matter.
 
     ``delta`` pays for one sheet: a second one for the same target, or a larger one with the same seed, spends it
     again. So let the budget be the most that you may want to label.

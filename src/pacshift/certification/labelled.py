@@ -13,15 +13,17 @@ import numpy as np
 
 from pacshift.arrays import IntArray, Label
 from pacshift.bounds import ROUNDING, Interval, binomial_lower, binomial_upper, clean_shares
-from pacshift.certification.label_sheet import UNKNOWN, LabelSheet, RowDraw
+from pacshift.certification.label_sheet import NOT_ASKED, UNKNOWN, LabelSheet, RowDraw
 from pacshift.certification.request import Request
 from pacshift.errors import AssumptionError, InputError, UnfinishedSheetError
 from pacshift.paths.labelled import (
+    Blanks,
     LabelledTarget,
     Planning,
     RowsToPlan,
     choose_pilot,
     forecast,
+    path_digest,
     tuned_path,
     typical_error,
 )
@@ -70,13 +72,10 @@ def labels_of(target: Rows | None, given: LabelSheet | Tally | None, tally: Tall
         return None
     if isinstance(given, LabelSheet):
         scores, _ = sheet_scores(target, given)
-        look = given.last_complete_look
-        if look is None:
+        if not given.looks_in_reach:
             raise UnfinishedSheetError(_missing_rows(given))
-        labels = given.label_index(tally.classes)[: given.looks[look]]
-        known = labels >= 0
-        counted = _count(scores[: len(labels)][known], labels[known], TRANSFORMS["probability"], tally)
-        return LabelledTarget(counted, counted, n_unknown=int((~known).sum()), looks=given.looks, look=look)
+        plain, labels = TRANSFORMS["probability"], given.label_index(tally.classes)
+        return _at_look(given, given.looks_in_reach[0], scores, labels, None, plain, tally)
     if target.labels != "some":
         return None
     scores, labels, _ = fold.labelled(target)
@@ -99,8 +98,9 @@ def by_sheet(
 ) -> LabelledTarget:
     """The labels of a sheet up to its last complete look, with rows that are not on it to plan with.
 
-    Without the source's rows, where only its counts are at hand, nothing is tuned. Before the first look nothing
-    can be certified: an UnfinishedSheetError says what to expect.
+    Where rows were left blank, later looks are in reach too: all hold at once, with any blanks (Lemma 4 of
+    docs/methods/ps-t.md). Without the source's rows, where only its counts are at hand, nothing is tuned. Before
+    the first look nothing can be certified: an UnfinishedSheetError says what to expect.
     """
     for name in ("epsilon", "delta"):
         asked, planned = getattr(request, name), getattr(sheet, name)
@@ -110,32 +110,79 @@ def by_sheet(
                 f"hold for the {name} that they were planned with: pass {name}={planned!r}. A second sheet would "
                 "spend delta again."
             )
+    *others, last = at_all_looks(source, target, sheet, request, transform, tally, within_reach=True)
+    return replace(last, other_looks=tuple(others))
+
+
+def at_all_looks(
+    source: Rows | None,
+    target: Rows,
+    sheet: LabelSheet,
+    request: Request,
+    transform: Transform,
+    tally: Tally,
+    *,
+    within_reach: bool = False,
+) -> list[LabelledTarget]:
+    """The rows of a sheet at each of its looks, or at those that its labels say something about.
+
+    What thresholds are planned with must be what it was when rows were first marked, if they were.
+    """
     scores, others = sheet_scores(target, sheet)
     to_plan = None if source is None else fold.to_plan(source, others)
     labels, n_pilot = sheet.label_index(tally.classes), sheet.n_pilot
-    known = labels >= 0  # in the pilot rows that nobody can label are left out
-    pilot = np.flatnonzero(known[:n_pilot])
+    pilot = np.flatnonzero(labels[:n_pilot] >= 0)  # without rows that nobody can label
     planning = None if to_plan is None else to_plan.with_pilot(scores[pilot], labels[pilot], transform)
-    if sheet.last_complete_look is None:
+    looks = sheet.looks_in_reach if within_reach else range(len(sheet.looks))
+    if not looks:
         raise _unfinished(sheet, planning, tally, request)
-    n_used = sheet.looks[sheet.last_complete_look]
-    if not known[:n_used].any():
+    found = [_at_look(sheet, look, scores, labels, planning, transform, tally) for look in looks]
+    tested = n_pilot + np.flatnonzero(labels[n_pilot : sheet.looks[looks[-1]]] >= 0)
+    if to_plan is not None:
+        require_unseen(to_plan.chance_to_see(scores[tested]))
+    path = path_digest(found[0], tally, epsilon=request.epsilon - request.contamination)
+    if sheet.path and sheet.path != path:
+        raise InputError(
+            f"{sheet.name}: since rows that still matter were first marked, a label of the pilot, the source, the "
+            "score or contamination has changed. Thresholds must be planned as they were then, or rows would test "
+            "thresholds that were chosen after them. Undo the change."
+        )
+    return [replace(one, path=path) for one in found]
+
+
+def _at_look(
+    sheet: LabelSheet,
+    look: int,
+    scores: Matrix,
+    labels: IntArray,
+    planning: Planning | None,
+    transform: Transform,
+    tally: Tally,
+) -> LabelledTarget:
+    """The rows of a sheet at one look: those that have a class, those that nobody can tell, and blank ones."""
+    n_used, n_pilot = sheet.looks[look], sheet.n_pilot
+    all_labels = np.full(n_used, NOT_ASKED)
+    all_labels[: min(len(labels), n_used)] = labels[:n_used]
+    known, blank = all_labels >= 0, all_labels == NOT_ASKED
+    if not known.any():
         raise InputError(
             f"no row of {sheet.name} has a class: the first {n_used:,} are all {UNKNOWN}. Rows that nobody can "
             "label certify nothing."
         )
-    used, tested = np.flatnonzero(known[:n_used]), n_pilot + np.flatnonzero(known[n_pilot:n_used])
-    if to_plan is not None:
-        require_unseen(to_plan.chance_to_see(scores[tested]))
+    used, tested = np.flatnonzero(known), n_pilot + np.flatnonzero(known[n_pilot:])
+    n_unknown = n_used - n_pilot - len(tested) - int(blank.sum())
+    left = np.asarray(transform.apply(scores[np.flatnonzero(blank)]), float) if blank.any() else None
     return LabelledTarget(
-        _count(scores[used], labels[used], transform, tally),
-        _count(scores[tested], labels[tested], transform, tally),
-        n_unknown=n_used - n_pilot - len(tested),
-        n_unknown_pilot=n_pilot - len(pilot),
+        _count(scores[used], all_labels[used], transform, tally),
+        _count(scores[tested], all_labels[tested], transform, tally),
+        n_unknown=n_unknown,
+        n_unknown_pilot=int((all_labels[:n_pilot] < 0).sum()),
         looks=sheet.test_rows,
-        look=sheet.last_complete_look,
+        look=look,
         planning=planning,
-        tops=Tops.of_rows(scores[tested], labels[tested]),
+        tops=Tops.of_rows(scores[tested], all_labels[tested]),
+        blanks=None if left is None else Blanks(left),
+        is_sheet=True,
     )
 
 
@@ -170,7 +217,7 @@ def _unfinished(
 
 
 def _missing_rows(sheet: LabelSheet) -> str:
-    first, filled = sheet.looks[0], sheet.n_filled
+    first, filled = sheet.looks[0], sheet.n_from_top
     more = f"{first - filled:,} more {'row' if first - filled == 1 else 'rows'}"
     filled_in = f"{filled:,} rows are filled in, and the first look is after {first:,}"
     return f"{sheet.name}: {filled_in}. Label {more} from the top."

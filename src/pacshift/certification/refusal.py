@@ -6,7 +6,6 @@ from pacshift.assumption import Assumption
 from pacshift.certification.counted import Data
 from pacshift.certification.label_sheet import LARGEST_BUDGET, SheetPlan, plan_sheet
 from pacshift.certification.request import Request, takes_labels
-from pacshift.certification.trust import clean_epsilon
 from pacshift.errors import AssumptionError, InputError
 from pacshift.methods import PSLP, Method
 from pacshift.paths.labelled import (
@@ -17,7 +16,7 @@ from pacshift.paths.labelled import (
     typical_error,
 )
 from pacshift.paths.looks import look_cuts
-from pacshift.words.findings import OTHER_WAYS, too_small, ways_on
+from pacshift.words.findings import OTHER_WAYS, next_steps, too_small
 
 NUMBERS_OF_LABELS = (100, 200, 400)
 """What people would label in an hour, a morning and a day; times ten until they certify anything."""
@@ -67,7 +66,7 @@ class Attempt:
     other_ways: tuple[str, ...] = OTHER_WAYS
 
 
-def with_ways_on(
+def with_next_steps(
     refusal: AssumptionError, data: Data, method: Method, request: Request, assumption: Assumption | None
 ) -> AssumptionError:
     """The refusal with what can be done, in Python, and what to expect of it."""
@@ -108,7 +107,7 @@ def with_lines(
     if not attempt.looks:
         draw, again, said = "", "", too_small(attempt)
     made = replace(attempt, draw=draw, again=again, other_ways=other_ways)
-    ways = ways_on(refusal.expected_sizes, command=said, other_ways=other_ways)
+    ways = next_steps(refusal.expected_sizes, command=said)
     return AssumptionError(refusal.refusal, ways, refusal.expected_sizes, refusal.assumption, made)
 
 
@@ -136,7 +135,7 @@ def expected_sizes(data: Data, request: Request, plan: SheetPlan) -> tuple[tuple
     if request.class_epsilon is not None:
         return ()
     rows = [look - plan.n_pilot for look in plan.looks]
-    epsilon = clean_epsilon(request.epsilon, request.contamination)  # what PS-T is tested at
+    epsilon = request.epsilon - request.contamination  # what PS-T is tested at with a sheet
     cuts = look_cuts(rows, epsilon=epsilon, delta=request.delta)
     passing = [
         (look, typical_error(cut, n)) for look, n, cut in zip(plan.looks, rows, cuts, strict=True) if cut >= 0

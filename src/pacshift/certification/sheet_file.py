@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 MAGIC = "# pacshift label sheet"
 VERSION = 1
 COLUMNS = ("order", "row", "part", "look", "label")
-FIELDS = ("version", "seed", "epsilon", "delta", "looks", "pilot", "rows", "target", "checksum")
+FIELDS = ("version", "seed", "epsilon", "delta", "looks", "pilot", "rows", "target", "path", "checksum")
 """What the first line says, as ``name=value``, separated by blanks. It has neither commas nor quotes, so that it
-is one cell whatever the delimiter is."""
+is one cell whatever the delimiter is. ``path`` is left out as long as it is not fixed."""
 
 _REMEDY = "Take the sheet as it was made, and fill in the column label only."
 _WHOLE = re.compile(r"(-?[0-9]{1,18})(?:[.,]0*)?")
@@ -40,6 +40,7 @@ def write_sheet(sheet: "LabelSheet", path: PathLike, *, overwrite: bool) -> None
     planned = f"looks={'/'.join(map(str, sheet.looks))} pilot={sheet.n_pilot}"
     target = f"rows={sheet.n_target} target={sheet.target_sha256}"
     said = f"{MAGIC} version={VERSION} seed={sheet.seed} {rates} {planned} {target}"
+    said += f" path={sheet.path}" if sheet.path else ""
     said += f" checksum={_checksum(said, sheet.rows.tolist())}"
     names = [*COLUMNS, *map(escape_cell, sheet.kept)]
     with (
@@ -121,6 +122,7 @@ def read_sheet(path: PathLike) -> dict[str, Any]:
         "seed": int(header["seed"]),
         "n_target": int(header["rows"]),
         "target_sha256": header["target"],
+        "path": header.get("path", ""),
         "labels": tuple(unescape_cell(cell.strip()) or None for cell in columns["label"]),
         "kept": {unescape_cell(name): tuple(map(unescape_cell, cells)) for name, cells in kept.items()},
     }
@@ -165,7 +167,7 @@ def _read_first_line(said: str, path: PathLike) -> dict[str, str]:
             f"{path}: label sheet version {header['version'][:9]}, this pacshift reads {VERSION}. Update pacshift."
         )
     try:
-        if not said.startswith(MAGIC) or tuple(header) != FIELDS:
+        if not said.startswith(MAGIC) or tuple(header) != tuple(f for f in FIELDS if f != "path" or f in header):
             raise ValueError(f"it must say {', '.join(FIELDS)}")
         looks = header["looks"].split("/")
         for text in (*looks, header["pilot"], header["rows"], header["seed"]):
@@ -178,6 +180,8 @@ def _read_first_line(said: str, path: PathLike) -> dict[str, str]:
             raise ValueError("looks, pilot and rows do not go together")
         if not re.fullmatch(r"[0-9a-f]{64}", header["target"]):
             raise ValueError("target is no SHA-256")
+        if not re.fullmatch(r"[0-9a-f]{64}|", header.get("path", "")):
+            raise ValueError("path is no SHA-256")
     except ValueError as error:
         raise InputError(
             f"{path}: its first line was changed ({error}). Copy it back from the sheet as it was made."

@@ -23,12 +23,12 @@ from pacshift.rows.base import Rows
 from pacshift.scores.frames import column_names
 from pacshift.scores.transforms import TransformFunction
 from pacshift.tally import Tally
-from pacshift.words.display import short_repr
 from pacshift.words.findings import verification_in_words
+from pacshift.words.verdicts import word_of
 
 CertificateLike: TypeAlias = Certificate | str | os.PathLike[str]
 
-VerifyVerdict: TypeAlias = Literal["equal", "equal up to provenance", "different"]
+VerifyVerdict: TypeAlias = Literal["match", "match-other-files", "mismatch"]
 
 SAME_THRESHOLD = 1e-12
 """Relative amount by which a threshold may be lower: another machine may round the last digit otherwise. A higher
@@ -47,10 +47,10 @@ class Verification:
 
     Parameters
     ----------
-    verdict : {"equal", "equal up to provenance", "different"}
-        ``"equal"``: made again, all numbers and words are the same, and so are code and data as far as they are on
-        record. ``"equal up to provenance"``: all numbers are the same, but the code or the files are others.
-        ``"different"``: a number is another one, or nothing can be certified from these data.
+    verdict : {"match", "match-other-files", "mismatch"}
+        ``"match"``: recomputed, all numbers and words are the same, and so are code and data as far as they are on
+        record. ``"match-other-files"``: all numbers are the same, but the code or the files are others.
+        ``"mismatch"``: a number is another one, or nothing can be certified from these data.
     differences : tuple of str
         Which numbers or words differ, and how.
     provenance_differences : tuple of str
@@ -68,7 +68,7 @@ class Verification:
     >>> scores, labels = [[0.9, 0.1], [0.2, 0.8]] * 50, [0, 1] * 50
     >>> made = calibrate(scores, labels, None, method="PS-LW")
     >>> verify(made, scores, labels, None).verdict
-    'equal'
+    'match'
     """
 
     verdict: VerifyVerdict
@@ -78,7 +78,8 @@ class Verification:
     text: str
     recomputed: Certificate | None = field(repr=False)
 
-    __repr__ = short_repr
+    def __repr__(self) -> str:
+        return f"{word_of(self.verdict)}: {self.text}"
 
 
 def verify(
@@ -139,7 +140,7 @@ def verify(
     >>> target, _ = population.draw([0.5, 0.5], 500, rng=2)
     >>> made = calibrate(source, labels, target, epsilon=0.1, delta=0.05, method="PS-W")
     >>> verify(made, source, labels, target).verdict
-    'equal'
+    'match'
     >>> verify(made, source, labels, target[:-1]).differences[0]
     'n_target: the certificate says 500, these data give 499'
     """
@@ -200,7 +201,7 @@ def verify(
         if (made.pacshift_version, made.code, made.solver) == (now.pacshift_version, now.code, now.solver):
             numbers, words = numbers + words, []  # nothing else can be the reason
     origin, unverified = origins(stored, None if found is None else found.provenance, named=named)
-    verdict: VerifyVerdict = "different" if numbers else "equal up to provenance" if origin or words else "equal"
+    verdict: VerifyVerdict = "mismatch" if numbers else "match-other-files" if origin or words else "match"
     text = verification_in_words(verdict, numbers, [*origin, *words], unverified)
     return Verification(verdict, tuple(numbers), (*origin, *words), tuple(unverified), text, found)
 
@@ -300,7 +301,7 @@ def origins(stored: Certificate, now: Provenance | None, *, named: bool) -> tupl
     for name, where in {"pacshift": "pacshift_version", "code": "code", "solver": "solver"}.items():
         before, after = getattr(made, where), getattr(now, where)
         if before != after and None not in (before, after):
-            differ.append(f"{name}: made by {before}, made again by {after}")
+            differ.append(f"{name}: made by {before}, recomputed by {after}")
     for role in ("source", "target"):
         inputs = [[one for one in each.inputs if one.role == role] for each in (made, now)]
         both = [*inputs[0], *inputs[1]]

@@ -14,9 +14,9 @@ SETTINGS: dict[str, Any] = {
     "context_settings": {"help_option_names": ["-h", "--help"]},
 }
 _PANELS = {
-    "First steps": ("demo", "methods"),
-    "From tables to sets": ("calibrate", "accept", "predict", "check", "report", "verify"),
-    "Before and after": ("plan", "label", "compare", "prevalence", "tally", "monitor"),
+    "Start here": ("demo", "methods"),
+    "Make and use a certificate": ("calibrate", "accept", "predict", "check", "report", "verify"),
+    "Plan, label, watch": ("plan", "label", "compare", "prevalence", "tally", "monitor"),
 }
 
 
@@ -39,8 +39,8 @@ class _Program(Commands):
 app = typer.Typer(
     cls=_Program,
     help="Prediction sets you can still trust after the label mix has changed.",
-    epilog="Exit codes: 0 fine, 2 bad input, 3 nothing could be certified, 4 a promise or a file does not hold, "
-    "5 the certificate is for another model, 6 a period is missing. Start with: pacshift demo",
+    epilog="Exit codes: 0 done, 2 bad input, 3 no certificate, 4 alert, 5 wrong model, 6 missing period. "
+    "Start with: pacshift demo",
     **SETTINGS,
 )
 
@@ -54,7 +54,7 @@ def _version(asked: bool) -> None:
         typer.echo(f"pacshift {__version__}")
         if find_spec("highspy") is None:
             typer.echo(
-                "highspy is not installed: SciPy solves the linear programs, with the same guarantee, slower."
+                "highspy is not installed: SciPy solves the linear programs, with the same promise, slower."
             )
         raise typer.Exit
 

@@ -14,16 +14,16 @@ def accept(
     ctx: typer.Context,
     *,
     files: options.Files = None,
-    out: Annotated[Path, basic("--out -o FILE", "The certificate.")] = Path("accept.json"),
+    out: Annotated[Path, basic("--out -o FILE", "Certificate to write.")] = Path("accept.json"),
     error: Annotated[
-        float, basic("--error SHARE", "Share of the accepted cases that may be wrong, in (0, 1).")
+        float, basic("--error SHARE", "Largest share of the accepted cases that may be wrong.")
     ] = ACCEPTED_ERROR,
     delta: options.Delta = DELTA,
     known: options.Known = None,
     columns: options.ColumnOptions,
     shared: options.Certifying,
 ) -> None:
-    """Accept the top label or ask a person, so that few of the accepted are wrong on the TARGET.
+    """Accept the top label or ask a person, so that few of the accepted are wrong.
 
     Example: pacshift accept source.parquet target.parquet --label diagnosis --error 0.05 -o accept.json
     """

@@ -5,13 +5,13 @@ import warnings
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from pacshift.cli import options
 from pacshift.cli.console import NOTHING_CERTIFIED, print_json, print_words, progress, say_written
-from pacshift.cli.options import basic, expert, known
+from pacshift.cli.options import basic, expert
 from pacshift.errors import AssumptionError, InputError, UninformativeWarning
 
 if TYPE_CHECKING:
@@ -22,25 +22,19 @@ def calibrate(
     ctx: typer.Context,
     *,
     files: options.Files = None,
-    out: Annotated[Path, basic("--out -o FILE", "The certificate.")] = Path("certificate.json"),
+    out: Annotated[Path, basic("--out -o FILE", "Certificate to write.")] = Path("certificate.json"),
     method: options.Method = "PS-LP",
     promise: options.ScoredPromise,
-    class_balance: Annotated[
-        Literal["3", "6", "none"] | None,
-        known(
-            "--class-balance",
-            "For PS-LP: aim at missing no class more often than this multiple of epsilon (default 3). No promise.",
-        ),
-    ] = None,
+    class_balance: options.ClassBalance = None,
     columns: options.ColumnOptions,
     weights: options.Weights = None,
     shared: options.Certifying,
-    never_empty: Annotated[bool, expert("--never-empty", "Fill empty sets with the top label.")] = False,
-    exact: Annotated[
-        bool, expert("--exact", "Keep every score instead of rounding down to 12 bits: more memory.")
+    never_empty: Annotated[
+        bool, expert("--never-empty", "Put the top label into empty sets. The promise still holds.")
     ] = False,
+    exact: Annotated[bool, expert("--exact", "Keep full score precision. Needs more memory.")] = False,
 ) -> None:
-    """Find thresholds with a guarantee, from a labelled SOURCE and an unlabelled TARGET.
+    """Make a certificate from a labelled SOURCE and an unlabelled TARGET.
 
     Example: pacshift calibrate source.parquet target.parquet --label diagnosis --epsilon 0.05 -o certificate.json
     """

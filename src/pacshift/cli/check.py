@@ -23,15 +23,17 @@ MOST_ALONE = 10
 
 def check(
     certificate_file: options.CertificateFile,
-    table: Annotated[list[Path], typer.Argument(metavar="LABELLED", help="Files or folders, with labels.")],
+    table: Annotated[
+        list[Path], typer.Argument(metavar="LABELLED", help="Table with scores and true labels: files or folders.")
+    ],
     *,
     label: Annotated[
         str | None,
-        basic("--label -l COLUMN", "Column of the true labels, if it is not named as the certificate's."),
+        basic("--label -l COLUMN", "Label column, if not the certificate's."),
     ] = None,
     scores: options.KnownScores = None,
     by_position: options.ByPosition = False,
-    level: Annotated[float, expert("--level", "Confidence of the interval around the error.")] = 0.95,
+    level: Annotated[float, expert("--level", "Confidence of the intervals.")] = 0.95,
     fail_on: Annotated[
         Literal["broken", "not-proven", "consistent"],
         output("--fail-on", "Exit with 4 if broken, or also if not proven (or consistent: the same)."),
@@ -41,7 +43,7 @@ def check(
         str | None,
         tables(
             "--group COLUMN",
-            "Column that names the group of a row, such as a patient. Default: the certificate's, if it has one.",
+            "Group column. Default: the certificate's.",
         ),
     ] = None,
     drop_invalid: options.DropInvalid = False,

@@ -22,13 +22,13 @@ def compare(
     delta: options.Delta = DELTA,
     label: options.LabelColumn = "label",
     target_label: Annotated[
-        str | None, known("--target-label COLUMN", "Column of the target's labels, if known: shows the error.")
+        str | None, known("--target-label COLUMN", "Label column of the target, to show the error.")
     ] = None,
     weights: options.Weights = None,
     columns: options.ColumnOptions,
     as_json: options.Json = False,
 ) -> None:
-    """Run all methods on the same SOURCE and TARGET; ORACLE only with --weights.
+    """Run all methods on the same SOURCE and TARGET.
 
     Example: pacshift compare source.parquet target.parquet --label diagnosis --epsilon 0.05
     """
@@ -51,11 +51,12 @@ def compare(
         print_json({**rates, "rows": data[1].last.n_given, "methods": list(map(asdict, compared.rows))})
         return
     with_error = any(row.error is not None for row in compared.rows)
-    error = ["target error"] if with_error else []
-    shown = right_aligned("method", "guarantees", *error, "mean set size", "empty sets", left=2)
+    error = ["error"] if with_error else []
+    shown = right_aligned("method", "promise", *error, "labels per set", "empty sets", left=2)
     for row in compared.rows:
         shown.add_row(*cells(row, epsilon=compared.epsilon, with_error=with_error))
     results().print(shown)
+    results().print("Smaller sets are better only among methods with the same promise.")
     for row in compared.rows:
         if row.note:
             note(f"{row.method}: {row.note}")

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 def demo(
     ctx: typer.Context,
     *,
-    out: Annotated[Path, basic("--out -o FOLDER", "For figure, report, tables.")] = Path("pacshift-demo"),
+    out: Annotated[Path, basic("--out -o FOLDER", "Folder for tables, figure and page.")] = Path("pacshift-demo"),
     as_json: options.Json = False,
 ) -> None:
-    """See every method under a simulated label shift, with true errors, in seconds.
+    """Try all methods on a simulated shift, with their true errors.
 
     Example: pacshift demo
     """
@@ -75,15 +75,15 @@ def _show(found: "Findings", files: dict[str, Path]) -> None:
         f"Target: {rows} examples without labels, {after} of them {name} (only ORACLE is told). "
         f"Wanted: sets that miss the true label of at most {given(epsilon)} of the target."
     )
-    headings = "method", "guarantees", "target error", "mean set size", "empty sets", f"above, of {draws}"
+    headings = "method", "promise", "true error", "labels per set", "empty sets", "draws above epsilon"
     table = right_aligned(*headings, left=2)
     for row in found.trials[0]:
         above = found.above(row.method)
         table.add_row(*cells(row, epsilon=epsilon, with_error=True), f"[red]{above}[/]" if above else "0")
     console.print(table)
     console.print(
-        f"Target error is exact: the share of the whole target population whose set misses the true label. "
-        f"Last column: in how many of {draws} draws of all the data it was above {given(epsilon)}.\n"
+        "True error: the share of the whole target whose set misses the true label; exact, because this world is "
+        f"simulated. Last column: in how many of {draws} draws of all the data it was above {given(epsilon)}.\n"
     )
     # What speaks for PS-LP, which is the default although PS-LW needs no target.
     case, larger = found.rare, found.size("PS-LW") / found.size("PS-LP") - 1
@@ -100,7 +100,7 @@ def _show(found: "Findings", files: dict[str, Path]) -> None:
     console.print()
     for kind in ("report", "figure"):
         console.print(f"{kind}: {plain(files[kind])}")
-    console.print("continue with the same data:")
+    console.print("Go on with the same data:")
     folder, rates = files["report"].parent, f"--epsilon {epsilon:g} --delta {found.certificate.delta:g}"
     for line in (
         f"pacshift calibrate {folder}/source.parquet {folder}/target.parquet {rates} -o my.json",

@@ -2,7 +2,7 @@
 
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -18,28 +18,42 @@ if TYPE_CHECKING:
 
 
 def label(
-    table: Annotated[
-        Path, typer.Argument(metavar="TARGET", help="Scores: a file, a folder, or a pattern such as 'part-*.csv'.")
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="TARGET",
+            help="Table without labels: a file, folder or pattern such as '*.csv'. With --next: SOURCE TARGET.",
+        ),
     ],
     *,
-    budget: Annotated[int, basic("--budget -b ROWS", "How many rows to label at most.")],
-    looks: Annotated[
-        str | None, basic("--looks N,N,...", "Look after so many labels too, such as 100,200.")
+    budget: Annotated[int | None, basic("--budget -b ROWS", "Number of rows to draw.")] = None,
+    sheet: Annotated[
+        Path | None,
+        basic("--next SHEET", "Mark the rows of a sheet, its pilot filled in, whose labels can still matter."),
     ] = None,
-    out: Annotated[Path, basic("--out -o FILE", "The sheet, a CSV file.")] = Path("to_label.csv"),
+    label_column: options.LabelColumn = "label",
+    looks: Annotated[
+        str | None,
+        basic("--looks N,N,...", "Also allow certifying after these numbers of labels, such as 100,200."),
+    ] = None,
+    out: Annotated[Path, basic("--out -o FILE", "Label sheet (CSV) to write.")] = Path("to_label.csv"),
     keep: options.Keep = None,
     promise: options.ScoredPromise,
     columns: options.ColumnOptions,
-    seed: Annotated[
-        int | None, expert("--seed N", "Seed of the random order. Default: from the operating system.", min=0)
-    ] = None,
+    seed: Annotated[int | None, expert("--seed N", "Seed of the random order. Default: a new one.", min=0)] = None,
     force: options.Force = False,
     as_json: options.Json = False,
 ) -> None:
-    """Draw random rows of a TARGET to be labelled, so that their labels can certify sets, whatever the shift is.
+    """Draw random TARGET rows to label, for example after a refusal.
 
     Example: pacshift label target.parquet --budget 400 --looks 100,200 --keep id -o to_label.csv
     """
+    if sheet is not None:
+        _mark_next(files, sheet, budget, looks, promise, columns.reading(label_column), as_json)
+        return
+    if budget is None or len(files) != 1:
+        raise InputError("label takes one TARGET and --budget ROWS; or, with --next SHEET, SOURCE and TARGET.")
+    (table,) = files
     import pacshift
     from pacshift.certification.request import check_request
     from pacshift.certification.sheet_file import require_csv
@@ -60,7 +74,7 @@ def label(
     rows = open_table(
         [table], **columns.reading(None), name="target", role="target", keep=False, watch=Watch(as_json)
     )
-    sheet = pacshift.label_sheet(
+    made = pacshift.label_sheet(
         rows,
         budget=budget,
         looks=options.read_numbers(looks, "--looks", int) or (),
@@ -69,15 +83,53 @@ def label(
         rng=seed,
         keep=list(dict.fromkeys(options.read_names(keep))),
     )
-    sheet.save(out, overwrite=force)
+    made.save(out, overwrite=force)
     again = ["--labelled", str(out), *words(promise), *words(columns), "-o", "certificate.json"]
     command = shlex.join(["pacshift", "calibrate", "SOURCE", str(table), *again])  # only the user knows SOURCE
     if as_json:
-        numbers = {"rows": len(sheet.rows), "pilot": sheet.n_pilot, "looks": list(sheet.looks), "seed": sheet.seed}
-        target = {"target_rows": sheet.n_target, "dropped": rows.last.faults.n_rows, "classes": list(rows.classes)}
+        numbers = {"rows": len(made.rows), "pilot": made.n_pilot, "looks": list(made.looks), "seed": made.seed}
+        target = {"target_rows": made.n_target, "dropped": rows.last.faults.n_rows, "classes": list(rows.classes)}
         print_json({"sheet": str(out), **numbers, **target, "next": command})
     else:
-        _show(sheet, rows, out, command)
+        _show(made, rows, out, command)
+
+
+def _mark_next(
+    files: list[Path],
+    sheet: Path,
+    budget: int | None,
+    looks: str | None,
+    promise: options.ScoredPromise,
+    reading: dict[str, Any],
+    as_json: bool,
+) -> None:
+    """Mark the rows to label next in the sheet itself, and say how many there are."""
+    import pacshift
+    from pacshift.cli.inputs import open_data
+
+    if budget is not None or looks is not None:
+        raise InputError("--budget and --looks are fixed when a sheet is made. With --next leave them out.")
+    data = open_data(files, reading, silent=as_json)
+    if len(data) == 1 or data[1] is None:
+        raise InputError("--next needs the tables SOURCE and TARGET, as calibrate will.")
+    found = pacshift.next_labels(
+        *data, labelled=sheet, contamination=promise.contamination or 0.0, score=promise.score
+    )
+    found.sheet.save(sheet, overwrite=True)
+    n_rows, look = len(found.rows), found.sheet.looks[found.look]
+    if as_json:
+        orders = (found.rows + 1).tolist()
+        print_json({"sheet": str(sheet), "look": look, "needed": orders, "spared": found.n_spared})
+        return
+    console = results()
+    if n_rows:
+        console.print(
+            f"For the look after {look:,} rows {n_rows:,} labels can still matter, {found.n_spared:,} cannot. The "
+            "column needed says in which order to fill them in; the certificate holds whenever you stop."
+        )
+    else:
+        console.print(f"No label can change the certificate of the sheet any more ({found.n_spared:,} spared).")
+    say_written(sheet)
 
 
 def _show(sheet: "LabelSheet", rows: "Rows", out: Path, command: str) -> None:
@@ -85,19 +137,16 @@ def _show(sheet: "LabelSheet", rows: "Rows", out: Path, command: str) -> None:
     from pacshift.words.numbers import one_of
 
     console = results()
-    n_rows, n_pilot = len(sheet.rows), sheet.n_pilot
-    parts = f"the first {n_pilot:,} tune the thresholds, the others test them"
-    if not n_pilot:
-        parts = "all of them test. Thresholds are not tuned: too few labels at the first look"
+    n_rows = len(sheet.rows)
     when = one_of([f"{look:,}" for look in sheet.looks])
-    console.print(f"{n_rows:,} of {sheet.n_target:,} rows to label, in random order: {parts}.")
+    console.print(f"{n_rows:,} of {sheet.n_target:,} target rows to label, in random order.")
     console.print(
-        f"1. Fill in the column label from the top: {plain(shorten(rows.classes))}, or ? where nobody can tell. "
-        "Leave out no row, and do not sort."
+        f"1. Fill in the column 'label' from the top: {plain(shorten(rows.classes))}, or ? if nobody can tell (it "
+        "counts as missed). Do not sort."
     )
-    console.print(f"2. After {when} labels run this; SOURCE is your labelled source:")
+    console.print(f"2. After {when} labels, run (SOURCE is your labelled source):")
     console.print(f"   {plain(command)}", soft_wrap=True)
     if len(sheet.looks) > 1:
-        console.print("   All looks hold together: stop as soon as the sets are small enough.")
-    console.print("   A second sheet of this target, or a larger one with the same seed, would spend delta again.")
+        console.print("   Stop at any of these numbers: the promise holds at each.")
+    console.print("   A second sheet of this target would spend delta again.")
     say_written(out)

@@ -15,7 +15,7 @@ from pacshift.defaults import DELTA, EPSILON
 from pacshift.errors import InputError
 from pacshift.files import writing
 
-PANELS = ("Basics", "What you know", "Tables", "Output", "Expert")
+PANELS = ("Main options", "Assumptions and limits", "Reading tables", "Output", "Advanced")
 """Panels of every command's help, in this order."""
 
 
@@ -37,65 +37,62 @@ METHOD_NAMES = ["PS-LP", "PS-T", "PS-W", "PS-C", "PS-LW", "ORACLE", "PS", "APS",
 SCORE_NAMES = ["probability", "margin", "aps", "aps-plain", "raps", "raps-plain"]
 
 Epsilon = Annotated[
-    float | None, basic("--epsilon -e SHARE", "Share of true labels that the sets may miss, in (0, 1).")
+    float | None, basic("--epsilon -e SHARE", "Largest share of cases whose set may miss the true label.")
 ]
-Delta = Annotated[float, basic("--delta -d CHANCE", "Chance that the guarantee fails, in (0, 1).")]
+Delta = Annotated[float, basic("--delta -d CHANCE", "Chance that the promise fails.")]
 Method = Annotated[
     str,
     basic(
         "--method -m NAME",
-        f"One of {', '.join(METHOD_NAMES)}: see `pacshift methods`.",
+        "Method; `pacshift methods` lists them.",
         autocompletion=METHOD_NAMES.copy,
     ),
 ]
 Keep = Annotated[
     list[str] | None,
-    basic("--keep -k A,B,...", "Columns to copy. Repeat the option, one name each, if a name contains a comma."),
+    basic("--keep -k A,B,...", "Columns to copy. Repeat it if a name contains a comma."),
 ]
 LabelColumn = Annotated[str, basic("--label -l COLUMN", "Column of the true labels.")]
-CertificateFile = Annotated[Path, typer.Argument(metavar="CERTIFICATE", help="Made by calibrate.")]
+CertificateFile = Annotated[
+    Path, typer.Argument(metavar="CERTIFICATE", help="A file from `pacshift calibrate` or `accept`.")
+]
 
 ClassBalance = Annotated[
     Literal["3", "6", "none"] | None,
     known(
         "--class-balance",
-        "For PS-LP: aim at missing no class more often than this multiple of epsilon (default 3). Not a promise.",
+        "PS-LP aims at no class above this multiple of epsilon (default 3). No promise.",
     ),
 ]
 Contamination = Annotated[
     float | None,
-    known("--contamination SHARE", "Share of the target that may be of any kind, below --epsilon."),
+    known("--contamination SHARE", "Share of target rows that may not follow label shift at all."),
 ]
 Known = Annotated[
     list[str] | None,
-    known("--known CLASS=LOW..HIGH", "Share of a class in the target that you are sure of; can be repeated."),
+    known("--known CLASS=LOW..HIGH", "Range of a class's target share that you know; repeatable."),
 ]
 Weights = Annotated[
     str | None,
-    known("--weights W,W,...", "For ORACLE: true importance weights q(y)/p(y), in the order of classes."),
+    known("--weights W,W,...", "ORACLE: the true weights, in the order of the classes."),
 ]
 
 Scores = Annotated[
     str | None,
     tables(
         "--scores COLUMNS",
-        "Score columns: a pattern such as 'prob_*', a comma list, or one list column. Default: p_*, else the "
-        "columns named after the labels.",
+        "Score columns: 'prob_*', a,b,c or a list column. Default: p_*, or named like the labels.",
     ),
 ]
-KnownScores = Annotated[
-    str | None, tables("--scores COLUMNS", "Score columns, if they are named differently from the certificate's.")
-]
-ByPosition = Annotated[
-    bool, tables("--by-position", "Match score columns to classes in their order, if their names do not tell.")
-]
+KnownScores = Annotated[str | None, tables("--scores COLUMNS", "Score columns, if not the certificate's.")]
+ByPosition = Annotated[bool, tables("--by-position", "Match score columns to classes by order, not by name.")]
 Labelled = Annotated[
     Path | None,
-    known("--labelled SHEET", "A sheet from `pacshift label`, filled in from the top as far as a look."),
+    known("--labelled SHEET", "Sheet from `pacshift label`, filled in up to a planned look."),
 ]
 TargetLabel = Annotated[
     str | None,
-    known("--target-label COLUMN", "Labels of a random sample of the target's rows, empty or null elsewhere."),
+    known("--target-label COLUMN", "Column with labels of a random sample of the target; empty elsewhere."),
 ]
 LabelsPer = Annotated[
     Literal["row", "group"] | None,
@@ -104,34 +101,32 @@ LabelsPer = Annotated[
 DropInvalid = Annotated[bool, tables("--drop-invalid", "Leave out rows without a label or with unusable scores.")]
 KeepInvalid = Annotated[
     bool,
-    tables("--keep-invalid", "Keep rows with unusable scores in the output: their set and its size are null."),
+    tables("--keep-invalid", "Keep rows with unusable scores, without a set."),
 ]
 
 UsedModelId = Annotated[
     str | None,
-    output(
-        "--model-id TEXT", "The classifier that made the scores. Exit code 5 if the certificate is for another."
-    ),
+    output("--model-id TEXT", "Name of your classifier. Exit 5 if the certificate is for another."),
 ]
-Force = Annotated[bool, output("--force -f", "Overwrite an existing output.")]
-Full = Annotated[bool, output("--full", "Print everything.")]
-Json = Annotated[bool, output("--json", "Print one JSON object, nothing else.")]
+Force = Annotated[bool, output("--force -f", "Overwrite existing files.")]
+Full = Annotated[bool, output("--full", "Print the full explanation.")]
+Json = Annotated[bool, output("--json", "Print one JSON object and nothing else.")]
 
 Score = Annotated[
     str, expert("--score NAME", f"Score to threshold: {', '.join(SCORE_NAMES)}.", autocompletion=SCORE_NAMES.copy)
 ]
-Seed = Annotated[int, expert("--seed N", "Seed of the coins that methods throw over the counts.", min=0)]
+Seed = Annotated[int, expert("--seed N", "Seed of the random draws.", min=0)]
 Engine = Annotated[
     str,
     expert(
-        "--engine NAME", "Where tables are read: arrow (here), spark, or a Spark master, as spark://host:7077."
+        "--engine NAME", "Read tables here (arrow) or on a cluster: spark, or its address, as spark://host:7077."
     ),
 ]
 Files = Annotated[
     list[Path] | None,
     typer.Argument(
         metavar="SOURCE TARGET",
-        help="Tables, each a file, a folder or a pattern such as 'part-*.csv'; or tallies (*.tally).",
+        help="Tables with and without labels: files, folders or patterns such as 'part-*.csv'; or tallies.",
     ),
 ]
 
@@ -144,9 +139,7 @@ class Promise:
     delta: Delta = DELTA
     class_epsilon: Annotated[
         float | None,
-        known(
-            "--class-epsilon SHARE", "Share of any one class (of its label-shifted part) that the sets may miss."
-        ),
+        known("--class-epsilon SHARE", "Largest share of any one class that may be missed."),
     ] = None
     contamination: Contamination = 0.0
     known: Known = None
@@ -174,13 +167,13 @@ class Certifying:
     labelled: Labelled = None
     refusal_page: Annotated[
         Path | None,
-        output("--refusal-page FILE", "If label shift is refuted, an HTML page on where, and on the ways on."),
+        output("--refusal-page FILE", "If label shift is rejected, write a page that says where."),
     ] = None
     model_id: Annotated[
-        str | None, output("--model-id TEXT", "The classifier that made the scores, as you call it.")
+        str | None, output("--model-id TEXT", "Name of the classifier, stored in the certificate.")
     ] = None
-    note: Annotated[str | None, output("--note TEXT", "Anything that the certificate should remember.")] = None
-    valid_until: Annotated[str | None, output("--valid-until DATE", "Last day of use, as 2027-01-31.")] = None
+    note: Annotated[str | None, output("--note TEXT", "Text to store in the certificate.")] = None
+    valid_until: Annotated[str | None, output("--valid-until DATE", "Last day of use, such as 2027-01-31.")] = None
     seed: Seed = 0
     engine: Engine = "arrow"
     force: Force = False
@@ -197,16 +190,16 @@ class ColumnOptions:
         str | None,
         tables(
             "--group COLUMN",
-            "Column that names the group of a row, such as a patient: one random row of each group is counted.",
+            "Column of the group, such as a patient: one random row each.",
         ),
     ] = None
     softmax: Annotated[
         bool,
-        tables("--softmax", "The scores are logits: take their softmax first. Tally and certificate remember it."),
+        tables("--softmax", "The scores are logits: take their softmax first."),
     ] = False
     classes: Annotated[
         list[str] | None,
-        tables("--classes A,B,...", "Class names. Repeat the option, one name each, if a name contains a comma."),
+        tables("--classes A,B,...", "Class names. Repeat it if a name contains a comma."),
     ] = None
     by_position: ByPosition = False
     drop_invalid: DropInvalid = False

@@ -24,7 +24,7 @@ def plan(
         Path,
         typer.Argument(
             metavar="PILOT",
-            help="Labelled table, or a tally (*.tally), which `pacshift tally` makes of any table.",
+            help="Labelled table, or a tally.",
         ),
     ],
     *,
@@ -32,13 +32,13 @@ def plan(
         list[str] | None,
         basic(
             "--target-mix A=0.2,B=0.8",
-            "Expected share of each class on the target; repeat it to plan for the worst of several mixes.",
+            "Expected class shares in the target; repeatable, plans for the worst.",
         ),
     ] = None,
-    size: Annotated[float | None, basic("--size", "Wanted mean number of labels per set.")] = None,
-    n_source: Annotated[int | None, basic("--n-source", "Labelled source rows.")] = None,
-    n_target: Annotated[int | None, basic("--n-target", "Unlabelled target rows.")] = None,
-    out: Annotated[Path | None, basic("--out -o FILE", "The curve as a picture (PNG, SVG or PDF).")] = None,
+    size: Annotated[float | None, basic("--size", "Wanted number of labels per set.")] = None,
+    n_source: Annotated[int | None, basic("--n-source", "Number of labelled source rows.")] = None,
+    n_target: Annotated[int | None, basic("--n-target", "Number of unlabelled target rows.")] = None,
+    out: Annotated[Path | None, basic("--out -o FILE", "Also draw the curve: .png, .svg or .pdf.")] = None,
     epsilon: options.Epsilon = EPSILON,
     delta: options.Delta = DELTA,
     method: options.Method = "PS-LP",
@@ -47,7 +47,7 @@ def plan(
     force: options.Force = False,
     as_json: options.Json = False,
 ) -> None:
-    """Find how many rows give sets of a wanted size, or which size given rows will give.
+    """Find how many rows you need, or how large the sets will be.
 
     Give two of --size, --n-source and --n-target; the third is found by simulation from the pilot.
 

@@ -8,14 +8,13 @@ import typer
 from pacshift.cli import options
 from pacshift.cli.console import note, print_json, progress, results, say_written
 from pacshift.cli.options import basic
-from pacshift.words.numbers import mean_size, percent
 
 
 def predict(
     certificate_file: options.CertificateFile,
     table: Annotated[list[Path], typer.Argument(metavar="TABLE", help="Files or folders with scores.")],
     *,
-    out: Annotated[Path, basic("--out -o FILE", "The sets: .parquet, .feather, .csv or .jsonl.")] = Path(
+    out: Annotated[Path, basic("--out -o FILE", "Sets to write: .parquet, .feather, .csv or .jsonl.")] = Path(
         "sets.parquet"
     ),
     keep: options.Keep = None,
@@ -27,7 +26,7 @@ def predict(
     force: options.Force = False,
     as_json: options.Json = False,
 ) -> None:
-    """Write the prediction set of every row: a list of class names and its size.
+    """Write the prediction set of every row.
 
     Example: pacshift predict certificate.json new.parquet --keep id,date -o sets.parquet
     """
@@ -35,7 +34,7 @@ def predict(
     from pacshift.cli.certificates import warn_before_use
     from pacshift.cli.inputs import tell_dropped
     from pacshift.files.reading import require_regular
-    from pacshift.rows.sets import mean_and_empty
+    from pacshift.words.statements import size_words
 
     require_regular(certificate_file)  # that it is missing is the first thing to say
     options.check_output(out, force, [certificate_file, *table])
@@ -52,6 +51,5 @@ def predict(
         counts = {"rows": written.n_rows, "dropped": written.n_dropped, "invalid": written.n_invalid}
         print_json({"sets": str(out), **counts, "set_sizes": written.set_sizes.tolist()})
     else:
-        n_sets, (size, empty) = written.set_sizes.sum(), mean_and_empty(written.set_sizes)
-        results().print(f"{n_sets:,} sets, {mean_size(size)} labels on average, {percent(empty)} empty.")
+        results().print(f"{written.set_sizes.sum():,} sets: {size_words(written.set_sizes)}")
         say_written(out)

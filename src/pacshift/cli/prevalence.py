@@ -37,7 +37,7 @@ def prevalence(
     columns: options.ColumnOptions,
     as_json: options.Json = False,
 ) -> None:
-    """Bound the share of each class on the TARGET, from a labelled SOURCE and predictions, or from a few labels.
+    """Bound the share of each class in the TARGET, without its labels or with a few.
 
     Example: pacshift prevalence source.parquet target.parquet --label diagnosis --known 'heart disease=0..0.3'
     """

@@ -10,10 +10,10 @@ from pacshift.cli.options import basic
 
 def report(
     certificate_file: options.CertificateFile,
-    out: Annotated[Path, basic("--out -o FILE", "The page.")] = Path("report.html"),
+    out: Annotated[Path, basic("--out -o FILE", "Page to write.")] = Path("report.html"),
     force: options.Force = False,
 ) -> None:
-    """Write one self-contained HTML page that says what is guaranteed, under which assumption, from which data.
+    """Write a certificate as one HTML page.
 
     Example: pacshift report certificate.json -o report.html
     """

@@ -23,17 +23,16 @@ class Part(StrEnum):
 def tally(
     table: Annotated[list[Path], typer.Argument(metavar="TABLE", help="Files or folders with scores.")],
     *,
-    out: Annotated[Path, basic("--out -o FILE", "The tally.")] = Path("site.tally"),
+    out: Annotated[Path, basic("--out -o FILE", "Tally to write.")] = Path("site.tally"),
     label: Annotated[
-        str | None, basic("--label -l COLUMN", "Column of the true labels; leave it out for a target.")
+        str | None, basic("--label -l COLUMN", "Label column of a source; leave it out for a target.")
     ] = None,
     columns: options.ColumnOptions,
     leave_out: Annotated[
         list[Part] | None,
         output(
             "--leave-out",
-            "What the tally shall not hold: sums that only PS-R and WCP use; a target's scores in coarse bins "
-            "(PS-LP's sets grow); names and SHA-256 of the files. Can be repeated.",
+            "Leave out sums (for PS-R, WCP), coarse target scores (PS-LP's sets grow) or file names; repeatable.",
         ),
     ] = None,
     score: options.Score = "probability",
@@ -41,7 +40,7 @@ def tally(
     force: options.Force = False,
     as_json: options.Json = False,
 ) -> None:
-    """Count a table and write only the counts: a labelled source with --label, else an unlabelled target.
+    """Count a table into a small file that holds no rows.
 
     Example: pacshift tally ward.parquet --label diagnosis -o ward.tally, then elsewhere
     pacshift calibrate ward.tally clinic.tally target.tally
@@ -71,7 +70,8 @@ def tally(
         print_json({"tally": str(out), "rows": n_rows, **left_out, **counts})
     else:
         what = "labelled" if made.n_source else "unlabelled"
-        size = f"{out.stat().st_size:,} bytes"
-        of_all = "" if n_rows == n_usable else f"one row of each group, {n_rows:,} of "
-        results().print(f"{of_all}{n_usable:,} {what} rows of {made.n_classes} classes, counted into {size}.")
+        size = f"{-(-out.stat().st_size // 1000):,} kB"
+        of_all = "" if n_rows == n_usable else f"one row per group, {n_rows:,} of "
+        results().print(f"Counted {of_all}{n_usable:,} {what} rows of {made.n_classes} classes.")
+        results().print(f"The file holds counts only, no rows ({size}).")
         say_written(out)

@@ -7,6 +7,7 @@ import typer
 from pacshift.cli import options
 from pacshift.cli.console import BROKEN, plain, print_json, results
 from pacshift.cli.options import known
+from pacshift.words.verdicts import COLOURS, VERDICTS
 
 
 def verify(
@@ -14,12 +15,13 @@ def verify(
     *,
     files: options.Files = None,
     target_label: Annotated[
-        str | None, known("--target-label COLUMN", "The target's labels, if the certificate was made with them.")
+        str | None,
+        known("--target-label COLUMN", "Column of the target's labels, if the certificate was made with them."),
     ] = None,
     labelled: options.Labelled = None,
     as_json: options.Json = False,
 ) -> None:
-    """Make a certificate again from its SOURCE and TARGET, and say whether it is the same.
+    """Recompute a certificate from its data and compare.
 
     Method, columns, options, seed and all else are read from the certificate. Exit code 4: these data do not give
     it.
@@ -50,8 +52,7 @@ def verify(
         parts = ("verdict", "differences", "provenance_differences", "unverified")
         print_json({name: getattr(found, name) for name in parts})
     else:
-        first, *rest = map(plain, found.text.splitlines())
-        colour = {"different": "red", "equal": "green"}.get(found.verdict, "yellow")
-        results().print("\n".join([f"[{colour}]{found.verdict}[/]: {first}", *rest]))
-    if found.verdict == "different":
+        verdict, (first, *rest) = VERDICTS[found.verdict], map(plain, found.text.splitlines())
+        results().print("\n".join([f"[{COLOURS[verdict.tone]}]{verdict.word}[/]: {first}", *rest]))
+    if found.verdict == "mismatch":
         raise typer.Exit(BROKEN)

@@ -205,6 +205,8 @@ class AcceptByLabels(Method):
                 "accepting by labels needs labelled target rows: pass target_labels= with None for rows without a "
                 "label, or labelled= with a filled-in label sheet."
             )
+        if labelled.blanks is not None:
+            raise InputError("rows of the sheet were left blank: to accept answers, label it from the top.")
         rows = labelled.looks[labelled.look]
         level, unknown = task.delta / len(labelled.looks), labelled.n_unknown  # all looks hold together
         test = labelled.tops or Tops.of_cells(labelled.test.source_cells, labelled.test.source_kind)

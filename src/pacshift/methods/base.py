@@ -168,7 +168,7 @@ class Method(Protocol):
     --------
     >>> from pacshift import METHODS
     >>> METHODS["PS-LW"]().any_mix, METHODS["ORACLE"]().extra_assumption
-    (True, 'The importance weights given are the true ones.')
+    (True, 'The weights given are the true ones.')
     """
 
     name: ClassVar[str]

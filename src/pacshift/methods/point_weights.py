@@ -29,7 +29,7 @@ measured."""
 
 @dataclass(frozen=True)
 class Oracle(Method):
-    """PS at (ε, δ) on the source examples, each kept with probability weight / largest weight. It has no options.
+    """PS at (ε, δ) on the source rows, each kept with probability weight / largest weight. It has no options.
 
     Pass the weights q(y)/p(y) as ``calibrate(..., weights=[...])``, one per class in the order of the classes.
     The guarantee holds if they are the true ones.
@@ -41,9 +41,9 @@ class Oracle(Method):
     """
 
     name = "ORACLE"
-    idea = "rejection sampling with the true importance weights, which you must know"
+    idea = "samples with the true weights, which you must know"
     guarantee = "pac-target"
-    extra_assumption = "The importance weights given are the true ones."
+    extra_assumption = "The weights given are the true ones."
     needs_weights = True
 
     def solve(self, tally: Tally, task: Task) -> Solution:
@@ -59,9 +59,7 @@ class Oracle(Method):
 def rejection_solution(tally: Tally, task: Task, weights: FloatArray) -> Solution:
     """PS on a sample thinned by ``weights`` as if they were true."""
     kept = thin(tally.counts, tally, weights / weights.max(), score_coins("rejection", tally, task.seed))
-    few = too_few(
-        int(kept.sum()), epsilon=task.epsilon, delta=task.delta, what="examples kept by rejection sampling"
-    )
+    few = too_few(int(kept.sum()), epsilon=task.epsilon, delta=task.delta, what="rows kept by rejection sampling")
     threshold = pac_threshold(tally, kept, epsilon=task.epsilon, delta=task.delta)
     return Solution(one_threshold(tally, threshold), reasons=few)
 
@@ -88,7 +86,7 @@ class EstimatedWeights(Method):
 
     estimate: Estimate = "bbse-soft"
 
-    extra_assumption = "The estimated importance weights are used as if they were the true ones."
+    extra_assumption = "The estimated weights are used as if they were the true ones."
     needs_target = True
     needs_soft = True  # even where `estimate` does not use the sums: a fact of the class, and they cost little
 
@@ -115,7 +113,7 @@ class PSR(EstimatedWeights):
     """
 
     name = "PS-R"
-    idea = "rejection sampling with estimated importance weights"
+    idea = "samples with estimated weights"
 
     def solve(self, tally: Tally, task: Task) -> Solution:
         """Find the thresholds."""
@@ -137,11 +135,11 @@ class WCP(EstimatedWeights):
     Examples
     --------
     >>> WCP().guarantee, WCP().extra_assumption
-    ('marginal', 'The estimated importance weights are used as if they were the true ones.')
+    ('marginal', 'The estimated weights are used as if they were the true ones.')
     """
 
     name = "WCP"
-    idea = "weighted conformal prediction with estimated importance weights"
+    idea = "weighted conformal prediction with estimated weights"
     guarantee = "marginal"
 
     def solve(self, tally: Tally, task: Task) -> Solution:

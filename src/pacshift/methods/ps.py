@@ -20,7 +20,7 @@ from pacshift.words.numbers import all_but, given
 
 @dataclass(frozen=True)
 class PS(Method):
-    """The largest τ with at most k(m, ε, δ) errors among the m source examples. It has no options.
+    """The largest τ with at most k(m, ε, δ) errors among the m source rows. It has no options.
 
     Examples
     --------
@@ -29,7 +29,7 @@ class PS(Method):
     """
 
     name = "PS"
-    idea = "the binomial bound on the source; ignores the shift"
+    idea = "binomial bound on the source; ignores the shift"
     guarantee = "pac-source"
     needs_predicted = False
 
@@ -85,13 +85,13 @@ def examples_needed(*, epsilon: float, delta: float) -> int:
     return ceil(min(log(max(delta, smallest)) / log1p(-epsilon), 1e18))
 
 
-def too_few(total: int, *, epsilon: float, delta: float, what: str = "source examples") -> tuple[str, ...]:
+def too_few(total: int, *, epsilon: float, delta: float, what: str = "source rows") -> tuple[str, ...]:
     """Why only "all labels" is valid, where ``total`` examples cannot show an error below ε."""
     needed = examples_needed(epsilon=epsilon, delta=delta)
     if total >= needed:
         return ()
     return (
-        f"{total} {what} cannot show an error rate below {given(epsilon)} with confidence {all_but(delta)}: "
+        f"{total} {what} cannot promise {given(epsilon)} with confidence {all_but(delta)}, even without a miss: "
         f"at least {needed} are needed.",
     )
 
@@ -109,7 +109,7 @@ class PSLW(Method):
     """
 
     name = "PS-LW"
-    idea = "one threshold per class, from that class alone"
+    idea = "one threshold per class, each from that class alone; holds for every label mix"
     guarantee = "pac-target"
     any_mix = True
     needs_predicted = False
@@ -144,7 +144,7 @@ class LWCP(Method):
 
 
 def class_wise_solution(
-    tally: Tally, *, epsilon: float, delta: float, n_unknown: int = 0, what: str = "source examples"
+    tally: Tally, *, epsilon: float, delta: float, n_unknown: int = 0, what: str = "source rows"
 ) -> Solution:
     """PS-LW: with probability at least 1 - δ no class is missed more than ε.
 
@@ -164,7 +164,7 @@ def capped(
     class_epsilon: float,
     delta: float,
     n_unknown: int = 0,
-    what: str = "source examples",
+    what: str = "source rows",
 ) -> Solution:
     """``solution`` with thresholds low enough that no class is missed more than ``class_epsilon``.
 
@@ -183,7 +183,7 @@ def capped(
     )
 
 
-def _per_class(tally: Tally, cuts: list[int], *, needed: int, what: str = "source examples") -> Solution:
+def _per_class(tally: Tally, cuts: list[int], *, needed: int, what: str = "source rows") -> Solution:
     thresholds = [class_threshold(tally, label, cut) for label, cut in enumerate(cuts)]
     reasons = tuple(
         f"class {tally.classes[label]!r} is in every set: {tally.class_counts[label]} {what}, "

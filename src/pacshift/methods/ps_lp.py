@@ -25,7 +25,7 @@ from pacshift.ps_lp.theorem import (
 )
 from pacshift.ps_lp.tuned import Tuning, tune
 from pacshift.tally import Tally
-from pacshift.words.numbers import up
+from pacshift.words.numbers import given, up
 
 ClassBalance: TypeAlias = Literal[3, 6, "none"]
 
@@ -43,7 +43,7 @@ class PSLP(Method):
     Parameters
     ----------
     unseen : {"all", "include"}
-        What happens to classes without source examples. ``"all"``: a threshold may miss such a class always, and
+        What happens to classes without source rows. ``"all"``: a threshold may miss such a class always, and
         the proof allows for it. ``"include"``: such classes are in every set and never missed. Under equal miss
         rate they are in every set in either case.
     class_balance : {3, 6, "none"}
@@ -67,7 +67,7 @@ class PSLP(Method):
     class_balance: ClassBalance = 3
 
     name = "PS-LP"
-    idea = "builds two kinds of sets, each with the guarantee, and keeps the smaller; the default"
+    idea = "the default: proves two families of thresholds and keeps the smaller sets"
     guarantee = "pac-target"
     tests_assumption = True
     needs_target = True
@@ -178,9 +178,9 @@ def reasons_for(tally: Tally, task: Task, region: PrevalenceRegion, thresholds: 
         return classes_in_every_set(tally, thresholds)
     label = int(np.argmax(region.prevalence.upper / np.sqrt(tally.class_counts + 1)))
     return (
-        f"no thresholds pass: class {tally.classes[label]!r} may be up to {up(region.prevalence.upper[label])} of "
-        f"the target, and its {tally.class_counts[label]} source examples cannot rule out that errors exceed "
-        f"epsilon={task.epsilon:g} at delta={task.delta:g}. Add source examples of this class, or target rows.",
+        f"class {tally.classes[label]!r} has {tally.class_counts[label]} source rows and may make up as much as "
+        f"{up(region.prevalence.upper[label])} of the target: too few to promise {given(task.epsilon)}. Add "
+        "source rows of this class or target rows, or allow a larger epsilon. pacshift plan says how many.",
     )
 
 
@@ -197,8 +197,8 @@ def reasons_for_many_classes(
         counts = tally.class_counts[without]
         fewest = ", ".join(repr(tally.classes[label]) for label in without[np.argsort(counts, kind="stable")][:5])
         named = (
-            f"{len(without)} classes are in every set: their {counts.min()} to {counts.max()} source examples "
-            f"each are too few. Those with the fewest are {fewest}. Add source examples of them, or merge "
+            f"{len(without)} classes are in every set: their {counts.min()} to {counts.max()} source rows "
+            f"each are too few. Those with the fewest are {fewest}. Add source rows of them, or merge "
             "classes.",
         )
     if kind != EQUAL_MISS_RATE:
@@ -228,6 +228,6 @@ def classes_in_every_set(tally: Tally, thresholds: FloatArray) -> tuple[str, ...
     counts = tally.class_counts
     return tuple(
         f"class {tally.classes[label]!r} is in every set: "
-        + ("it has no source example." if counts[label] == 0 else f"{counts[label]} source examples are too few.")
+        + ("it has no source example." if counts[label] == 0 else f"{counts[label]} source rows are too few.")
         for label in np.flatnonzero(thresholds == -np.inf).tolist()
     )

@@ -34,7 +34,7 @@ class PST(Method):
     """
 
     name = "PS-T"
-    idea = "an exact test on labelled target rows; assumes nothing about the shift"
+    idea = "tests thresholds on labelled target rows; needs no label shift"
     guarantee = "pac-target"
     assumes_label_shift = False
     needs_target = True
@@ -51,10 +51,12 @@ class PST(Method):
             )
         tried = families(labelled, tally, epsilon=task.epsilon)
         delta = task.delta / len(tried)
-        cut = labelled.cut(epsilon=task.epsilon, delta=delta)
-        found = [family(labelled.test, cut) for family in tried]
+        # All looks in reach hold at once, whichever rows were left blank: the smallest sets may be chosen.
+        each = [(one, family) for one in (labelled, *labelled.other_looks) for family in tried]
+        cuts = [one.cut(epsilon=task.epsilon, delta=delta) for one, _ in each]
+        found = [family(one.test, cut, one.blanks) for (one, family), cut in zip(each, cuts, strict=True)]
         chosen = smallest(tally, found, task.count_labels)
-        family, thresholds = tried[chosen], found[chosen]
+        (labelled, family), thresholds, cut = each[chosen], found[chosen], cuts[chosen]
         reasons: tuple[str, ...] = ()
         if np.isneginf(thresholds).all():
             rows, unknown = labelled.looks[labelled.look], labelled.n_unknown
@@ -68,7 +70,23 @@ class PST(Method):
         aim = AIM * task.epsilon if labelled.is_tuned else None
         seen = misses_seen(labelled, thresholds, tally.classes, aim=aim)
         later = next_look(labelled, family, thresholds, tally, replace(task, delta=delta))
-        return Solution(thresholds, reasons=reasons, notes=(*seen, *later))
+        return Solution(
+            thresholds, reasons=reasons, notes=(*seen, *left_blank(labelled, thresholds, task), *later)
+        )
+
+
+def left_blank(labelled: LabelledTarget, thresholds: FloatArray, task: Task) -> tuple[str, ...]:
+    """How blank rows were counted, and what the promise is about then (Lemma 5)."""
+    if labelled.blanks is None:
+        return ()
+    whole = "" if task.contamination else (
+        f" So the promise is that at most {given(task.epsilon)} of the target has a class and is missed: "
+        "that every row has a class was not looked at."
+    )  # fmt: skip
+    return (
+        f"{labelled.n_blank:,} rows of the test were left blank. Such a row counts as missed unless its set holds "
+        f"all labels, which {labelled.blanks.missed(thresholds):,} do not.{whole}",
+    )
 
 
 def misses_seen(
@@ -89,7 +107,7 @@ def misses_seen(
         "aim, not a promise."
     )  # fmt: skip
     return (
-        f"of the {labelled.looks[labelled.look]:,} labelled rows of the test "
+        f"of the {labelled.looks[labelled.look] - labelled.n_blank:,} labelled rows of the test "
         f"{int(missed.sum()) + labelled.n_unknown} were missed{unknown}: {', '.join(listed)}{more}.{none}{aimed}",
     )
 
@@ -103,7 +121,8 @@ def next_look(
         return ()
     cuts = look_cuts(labelled.looks, epsilon=task.epsilon, delta=task.delta)
     now, then = labelled.looks[labelled.look : labelled.look + 2]
-    expected = family(labelled.test, round(cuts[labelled.look + 1] / then * now) - labelled.n_unknown)
+    more_allowed = round(cuts[labelled.look + 1] / then * now) - labelled.n_unknown
+    expected = family(labelled.test, more_allowed, labelled.blanks)
     (later,) = mean_sizes(tally, [expected], task.count_labels) or sizes
     more = then - now
     return (

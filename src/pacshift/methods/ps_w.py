@@ -90,7 +90,7 @@ class PSW(BoxedWeights):
     envelope: float | None = None
 
     name = "PS-W"
-    idea = "the paper's method: bounds the importance weights, then rejection sampling with the worst of them"
+    idea = "the paper's method: bounds the weights, samples with the worst of them"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -107,10 +107,10 @@ class PSW(BoxedWeights):
         """What the promise rests on besides label shift, in words."""
         if self.envelope is None:
             return (
-                "As published, the envelope of the importance weights is read off the data; the proof needs an "
-                "envelope that was fixed beforehand (option envelope)."
+                "As published, the envelope of the weights is read off the data; the proof needs one that was "
+                "fixed beforehand (option envelope)."
             )
-        return f"No importance weight q(y)/p(y) exceeds the envelope {self.envelope:g}, fixed beforehand."
+        return f"No weight exceeds the envelope {self.envelope:g}, fixed beforehand."
 
     def _within(self, weights: Interval, tally: Tally, task: Task, delta: float) -> Solution:
         """Rejection sampling for the worst weights in the box."""
@@ -121,7 +121,7 @@ class PSW(BoxedWeights):
         keep = Interval(weights.lower / envelope, weights.upper / envelope)
         rng = score_coins("rejection", tally, task.seed)
         threshold, accepted = search(tally, keep, epsilon=task.epsilon, delta=delta, rng=rng)
-        few = too_few(accepted, epsilon=task.epsilon, delta=delta, what="examples kept by rejection sampling")
+        few = too_few(accepted, epsilon=task.epsilon, delta=delta, what="rows kept by rejection sampling")
         if few:
             few += (heaviest(weights, tally),)
         return Solution(one_threshold(tally, threshold), weights=weights, reasons=few)
@@ -152,7 +152,7 @@ class PSC(BoxedWeights):
     """
 
     name = "PS-C"
-    idea = "bounds the importance weights, then divides epsilon by the largest"
+    idea = "bounds the weights and divides epsilon by the largest"
 
     def _within(self, weights: Interval, tally: Tally, task: Task, delta: float) -> Solution:
         """PS at ε divided by the largest weight."""
@@ -232,8 +232,8 @@ def heaviest(weights: Interval, tally: Tally) -> str:
     """Which class has the largest upper weight: all others pay for it."""
     label = int(np.argmax(weights.upper))
     return (
-        f"The importance weight of class {tally.classes[label]!r} may be up to {number_up(weights.upper[label])}: "
-        f"more than its {tally.class_counts[label]} source examples would help; PS-LP and PS-LW need fewer."
+        f"The weight of class {tally.classes[label]!r} may be up to {number_up(weights.upper[label])}: "
+        f"more than its {tally.class_counts[label]} source rows would help; PS-LP and PS-LW need fewer."
     )
 
 
@@ -242,7 +242,7 @@ def lacking(failure: NoBox, tally: Tally, *, delta: float, intervals: Intervals)
     row, column = failure.cell
     label = row if column is None else column
     text = (
-        f"class {tally.classes[label]!r}: {tally.class_counts[label]} source examples cannot bound its importance "
+        f"class {tally.classes[label]!r}: {tally.class_counts[label]} source rows cannot bound its "
         f"weight at delta={delta:.2g} per cell ({failure})."
     )
     unseen = np.flatnonzero(tally.class_counts == 0)
@@ -250,5 +250,5 @@ def lacking(failure: NoBox, tally: Tally, *, delta: float, intervals: Intervals)
         names = ", ".join(repr(tally.classes[one]) for one in unseen[:3].tolist()) + ", ..." * (len(unseen) > 3)
         return text + f" The source has no example of {names}: add some, merge classes, or use PS-LP."
     if intervals != "hull" and tally.n_classes <= MAX_HULL_CLASSES:
-        return text + ' The default, intervals="hull", needs no pivots and finds bounds from the same examples.'
+        return text + ' The default, intervals="hull", needs no pivots and finds bounds from the same rows.'
     return text + " More data or fewer classes would help; PS-LP and PS-LW need less."

@@ -60,13 +60,13 @@ def weight_box(tally: Tally, *, delta: float, intervals: Intervals, contaminatio
         else:
             box = eliminate(confusion, target, form="strict" if intervals == "strict" else "signed")
     except EmptyBox as empty:
-        raise AssumptionError(f"label shift is refuted: {empty}. No importance weights fit the counts.") from None
+        raise AssumptionError(f"label shift is rejected: {empty}. No importance weights fit the counts.") from None
     if not np.isfinite(box.upper).all():
         label = int(np.argmax(box.upper))
         raise NoBox("its weight has no upper bound", cell=(label, label))
     if box.upper.max() < 1 - ROUNDING:  # source frequencies average the true weights to exactly 1
         raise AssumptionError(
-            f"label shift is refuted: weights average to 1, but none can exceed {number_up(box.upper.max())}."
+            f"label shift is rejected: weights average to 1, but none can exceed {number_up(box.upper.max())}."
         )
     return box
 

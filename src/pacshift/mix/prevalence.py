@@ -123,9 +123,9 @@ class Prevalence:
         Labelled target rows behind it.
     by_label_shift : Prevalence or None
         Beside the answer of labels alone: what predictions say under label shift, a statement with a ``delta`` of
-        its own. None where label shift is refuted.
+        its own. None where label shift is rejected.
     refusal : str
-        Why label shift is refuted, where labels answer all the same.
+        Why label shift is rejected, where labels answer all the same.
 
     Examples
     --------
@@ -133,7 +133,7 @@ class Prevalence:
     >>> tally = Tally.from_scores([[0.9, 0.1], [0.2, 0.8]] * 500, [0, 1] * 500)
     >>> found = prevalence(tally + Tally.from_target([[0.9, 0.1]] * 300 + [[0.2, 0.8]] * 700), delta=0.05)
     >>> found.mix.lower.round(2), found.mix.upper.round(2)
-    (array([0.26, 0.66]), array([0.34, 0.74]))
+    (array([0.27, 0.67]), array([0.33, 0.73]))
     """
 
     classes: tuple[Label, ...]

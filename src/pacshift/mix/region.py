@@ -324,7 +324,7 @@ def prevalence_region(
     Raises
     ------
     AssumptionError
-        If no mix fits: label shift is refuted at level ``delta``, or the known bounds are wrong.
+        If no mix fits: label shift is rejected at level ``delta``, or the known bounds are wrong.
 
     Examples
     --------
@@ -417,7 +417,7 @@ def require_some_mix(
     digits = digits_apart(min(share, reachable), max(share, reachable))
     named = " or ".join(repr(names[label]) for label in np.flatnonzero(members).tolist())
     raise AssumptionError(
-        f"label shift is refuted: {percent(share, digits)} of the target is predicted {named}; no mix of the "
+        f"label shift is rejected: {percent(share, digits)} of the target is predicted {named}; no mix of the "
         f"source's classes that fits the other predictions can give {'less' if too_few else 'more'} than about "
         f"{percent(reachable, digits)}, beyond sampling error. Either P(x given y) differs between source and "
         f"target, or rows depend on each other{', or the known bounds are wrong' if has_known else ''}. No method "

@@ -210,7 +210,7 @@ class ShareTest:
             f"{percent(rate, digits)} of the source's {name!r}" for rate, name in zip(own, names, strict=True)
         ]
         return (
-            f"label shift is refuted: {names[1]!r} is predicted for {percent(share, digits)} of the target, and "
+            f"label shift is rejected: {names[1]!r} is predicted for {percent(share, digits)} of the target, and "
             f"for {' and '.join(of_source)}. Beyond sampling error no mix of them gives that. Either P(x given y) "
             "differs between source and target, or rows depend on each other"
             f"{also}. No method for label shift may be used."

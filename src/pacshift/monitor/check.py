@@ -93,6 +93,10 @@ def check_new_source(
             )
     if sheet is None:
         return
+    if sheet.n_filled > sheet.n_from_top:
+        raise InputError(
+            f"{sheet.name}: rows were left blank. A monitor takes a sheet that is filled from the top."
+        )
     look = sheet.last_complete_look
     n_used = 0 if look is None else sheet.looks[look]
     index = sheet.label_index(labelled.classes)[:n_used]

@@ -686,12 +686,12 @@ class Monitor:
         >>> monitor = Monitor(Tally.from_scores(old, old_labels), epsilon=0.1, delta=0.05)
         >>> rows, truth = patients(4000, scanner=4)
         >>> monitor.update(rows, "June").verdict
-        'refuted'
+        'shift-rejected'
         >>> sheet = label_sheet(rows, budget=400, epsilon=0.1, delta=0.05, rng=1)
         >>> sheet = sheet.with_labels(truth[sheet.rows])  # somebody looked at these rows
         >>> made = calibrate(old, old_labels, rows, labelled=sheet, method="PS-T", epsilon=0.1, delta=0.05)
         >>> monitor.new_source("June", Tally.from_scores(rows[sheet.rows], truth[sheet.rows]), made, sheet=sheet)
-        >>> monitor.update(patients(4000, scanner=4)[0], "July").verdict != "refuted"
+        >>> monitor.update(patients(4000, scanner=4)[0], "July").verdict != "shift-rejected"
         True
         >>> monitor.source_in_words
         '400 labelled rows of June'
@@ -704,7 +704,7 @@ class Monitor:
                 raise InputError(
                     f"no report on a period {period!r}, so its labels cannot be used. Reported: {known}."
                 )
-            is_refuted = found.report.verdict == "refuted"
+            is_refuted = found.report.verdict == "shift-rejected"
             if not is_refuted and not self.source_number:
                 raise InputError(
                     f"{period} does not refute label shift ({found.report.verdict}), so the source that was given "
@@ -765,7 +765,7 @@ class Monitor:
     def open_reports(self) -> tuple[PeriodReport, ...]:
         """Reports that have not reached anybody yet; without any, the last one if nothing was done about it.
 
-        What broke is answered by another certificate. That label shift is refuted is answered by another source,
+        What broke is answered by another certificate. That label shift is rejected is answered by another source,
         or by sets that labels have certified: another certificate that assumes label shift leaves everything as
         it was.
         """
@@ -774,7 +774,7 @@ class Monitor:
             return new
         last, in_use = self.history[-1], self.in_use
         is_answered = in_use is not None and last.in_use_number != in_use.number
-        if last.verdict == "refuted":
+        if last.verdict == "shift-rejected":
             by_labels = is_answered and in_use is not None and not in_use.certificate.facts.assumes_label_shift
             is_answered = by_labels or last.source_number != self.source_number
         return () if is_answered else (last,)

@@ -42,16 +42,16 @@ class PeriodReport:
         Share of true labels that the sets in use may miss.
     delta : float
         Chance that the fresh certificate of this report is wrong.
-    verdict : {"kept", "consistent", "broken", "refuted"}
+    verdict : {"kept", "not-proven", "broken", "shift-rejected"}
         ``kept``: the sets in use miss at most ``epsilon`` of this period, and of every class at most the monitor's
-        ``class_epsilon`` if there is one. ``broken``: they miss more. ``consistent``: neither is proven.
-        ``refuted``: the rows contradict label shift, so nothing is certified.
+        ``class_epsilon`` if there is one. ``broken``: they miss more. ``not-proven``: neither is proven.
+        ``shift-rejected``: the rows contradict label shift, so nothing is certified.
     finding : str
         The verdict in one or two sentences.
     error : tuple of two floats, or None
-        Lower and upper bound of the share of true labels that the sets in use miss; None if refuted.
+        Lower and upper bound of the share that the certificate in use misses; None if label shift was rejected.
     fresh : Certificate or None
-        A certificate made for this period; None if refuted. It holds the label mix, weights and accuracy.
+        A certificate made for this period, with its label mix; None if label shift was rejected.
     fresh_size : float or None
         Mean size of the fresh certificate's sets in this period, estimated from coarse bins. They are made for
         ``epsilon``.
@@ -103,13 +103,13 @@ class PeriodReport:
 
     @property
     def missed(self) -> str | None:
-        """What the sets in use miss, in words; None if refuted."""
+        """What the sets in use miss, in words; None if label shift was rejected."""
         return None if self.error is None else between(*self.error, digits_against(self.error[0], self.epsilon))
 
     @property
     def alert(self) -> bool:
         """Whether something broke: the promise, or the assumption."""
-        return self.verdict in ("broken", "refuted")
+        return self.verdict in ("broken", "shift-rejected")
 
     @property
     def prevalence(self) -> Interval | None:
@@ -187,7 +187,7 @@ def history_rows(history: Iterable[PeriodReport]) -> list[dict[str, Any]]:
         found: list[tuple[Any, ...]] = [
             ("rows", report.rows, None, None, False, None),
             ("error", None, *error, report.verdict == "broken", report.epsilon),
-            ("assumption", None, None, None, report.verdict == "refuted", None),
+            ("assumption", None, None, None, report.verdict == "shift-rejected", None),
             ("accuracy", None, report.accuracy, None, False, None),
             ("size", report.size, None, None, False, made_for),
             ("empty", report.empty, None, None, False, made_for),

@@ -366,7 +366,7 @@ def _require_sound(saved: Saved, settings: Mapping[str, Any]) -> None:
         number, error, verdict = report.number, report.error, report.verdict
         _require(report.period == period.name, f"a report on {report.period!r} in {period.name!r}")
         _require(report.rows <= n_rows, f"{report.rows} of {n_rows} rows reported on")
-        is_refuted = verdict == "refuted"
+        is_refuted = verdict == "shift-rejected"
         _require(is_refuted == (report.fresh is None) == (error is None), f"{verdict} with an error of {error}")
         _require(error is None or 0 <= error[0] <= error[1] <= 1, f"an error between {error}")
         _require(report.source_looks > 0, "a source of no size")

@@ -20,10 +20,10 @@ from pacshift.methods import Method
 from pacshift.mix.programs import largest_means
 from pacshift.rows.columns import Columns
 from pacshift.tally import Tally
-from pacshift.words.findings import ways_on
+from pacshift.words.findings import next_steps
 from pacshift.words.numbers import between, capital, digits_against, given
 
-Verdict: TypeAlias = Literal["kept", "consistent", "broken", "refuted"]
+Verdict: TypeAlias = Literal["kept", "not-proven", "broken", "shift-rejected"]
 
 SOURCE_SHARE = 0.1
 """Share of δ for the miss rates of the first source. It is spent once, however many reports there are.
@@ -38,9 +38,9 @@ A round number; not measured."""
 NEW_SOURCE = (
     "pacshift.label_sheet(...) draws the rows, and Monitor.new_source(...) compares later periods with them"
 )
-"""What to do with labels after a refuted period."""
-USE_FRESH = "Use the fresh certificate of this period instead."
-HAS_FRESH = "The fresh certificate of this period has the guarantee."
+"""What to do with labels after label shift was rejected."""
+USE_FRESH = "Use this period's own certificate instead."
+HAS_FRESH = "This period's own certificate has the promise."
 
 
 def report_delta(delta: float, number: int, *, forever: bool, looks: int = 1) -> float:
@@ -74,13 +74,13 @@ def source_delta(delta: float, number: int = 0, *, forever: bool = False, looks:
 def fresh_certificate(
     tally: Tally, method: Method, request: Request, columns: Columns | None
 ) -> Certificate | str:
-    """The certificate of the period's rows, which remembers ``columns``, or why label shift is refuted."""
+    """The certificate of the period's rows, which remembers ``columns``, or why label shift is rejected."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UninformativeWarning)  # few rows: the verdict says what is not proven
             return replace(certify(Data(tally), method, request), columns=columns)
     except AssumptionError as error:
-        return f"{error.refusal} {ways_on(error.expected_sizes, command=NEW_SOURCE)}"
+        return f"{error.refusal} {next_steps(error.expected_sizes, command=NEW_SOURCE)}"
 
 
 def lies_below(in_use: Certificate, fresh: Certificate) -> bool:
@@ -107,7 +107,7 @@ def error_bounds(
 
 
 class Finding(NamedTuple):
-    """The verdict, bounds of the error of the sets in use (None if refuted), and both in words."""
+    """The verdict, bounds of the error in use (None if label shift was rejected), and both in words."""
 
     verdict: Verdict
     error: tuple[float, float] | None
@@ -119,29 +119,28 @@ def judge(
 ) -> Finding:
     """Compare the sets in use with the promise: first the error, then every class ("The verdict" of the page)."""
     if isinstance(fresh, str):
-        return Finding("refuted", None, capital(fresh))
+        return Finding("shift-rejected", None, capital(fresh))
     assert in_use is not None and miss_rates is not None  # noqa: PT018  # the first fresh certificate is adopted
     lower, upper = error_bounds(miss_rates, fresh.prevalence, promise.contamination)
     is_below, limit = lies_below(in_use, fresh), promise.class_epsilon
     upper = min(upper, promise.epsilon) if is_below else upper
 
     def found(verdict: Verdict, missed: tuple[float, float], allowed: float, whose: str) -> Finding:
-        beside = f"neither kept nor broken at {given(allowed)} allowed. {HAS_FRESH}"
-        said = f", more than the {given(allowed)} allowed. {USE_FRESH}" if verdict == "broken" else f": {beside}"
-        text = f"The sets in use miss {between(*missed, digits_against(missed[0], allowed))} of {whose}{said}"
-        return Finding(verdict, (lower, upper), text)
+        share = between(*missed, digits_against(missed[0], allowed))
+        what = USE_FRESH if verdict == "broken" else HAS_FRESH
+        return Finding(verdict, (lower, upper), f"{share}{whose} are missed; {given(allowed)} are allowed. {what}")
 
     if lower > promise.epsilon:
-        return found("broken", (lower, upper), promise.epsilon, "this period")
+        return found("broken", (lower, upper), promise.epsilon, "")
     if limit is not None and (miss_rates.upper > limit).any():  # the class that is missed most often
         is_broken = bool((miss_rates.lower > limit).any())
         if is_broken or not is_below:
             worst = int((miss_rates.lower if is_broken else miss_rates.upper).argmax())
             missed = float(miss_rates.lower[worst]), float(miss_rates.upper[worst])
-            part = " in the label-shifted part" if promise.contamination else ""
-            whose = f"class {in_use.classes[worst]!r}{part}"
-            return found("broken" if is_broken else "consistent", missed, limit, whose)
+            part = f" outside those {given(promise.contamination)}" if promise.contamination else ""
+            whose = f" of {in_use.classes[worst]!r}{part}"
+            return found("broken" if is_broken else "not-proven", missed, limit, whose)
     if upper <= promise.epsilon:
-        kept = f"The sets in use miss at most {given(promise.epsilon)} of this period."
+        kept = f"At most {given(promise.epsilon)} are missed."
         return Finding("kept", (lower, upper), kept)
-    return found("consistent", (lower, upper), promise.epsilon, "this period")
+    return found("not-proven", (lower, upper), promise.epsilon, "")

@@ -5,10 +5,11 @@ the test rows matter for the promise, and they must have no part in the planning
 Every family is nested: a larger parameter never lowers a threshold.
 """
 
+import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -137,6 +138,14 @@ class LabelledTarget:
     tops : Tops or None
         The rows of the test that have a class, by predicted label and top score; None where only counts are at
         hand.
+    blanks : Blanks or None
+        Rows of the test that nobody was asked about (Lemma 4); None if there are none.
+    other_looks : tuple of LabelledTarget
+        Other looks at the same sheet, where blanks leave several in reach. All hold at once.
+    is_sheet : bool
+        Whether rows may have been left blank, so that rows without a class may be among them (Lemma 5).
+    path : str
+        Fingerprint of what the thresholds are planned with.
     """
 
     counted: Tally
@@ -147,6 +156,10 @@ class LabelledTarget:
     look: int = 0
     planning: Planning | None = None
     tops: Tops | None = None
+    blanks: "Blanks | None" = None
+    other_looks: "tuple[LabelledTarget, ...]" = ()
+    is_sheet: bool = False
+    path: str = ""
 
     @classmethod
     def of_tally(cls, counted: Tally) -> "LabelledTarget":
@@ -156,12 +169,17 @@ class LabelledTarget:
     @property
     def n_rows(self) -> int:
         """Labelled rows in all, with those that nobody could label."""
-        return self.counted.n_source + self.n_without_class
+        return self.counted.n_source + self.n_unknown + self.n_unknown_pilot
+
+    @property
+    def n_blank(self) -> int:
+        """Rows of the test that nobody was asked about."""
+        return 0 if self.blanks is None else len(self.blanks.scores)
 
     @property
     def n_without_class(self) -> int:
-        """Rows that nobody could label, pilot and test: each may be of any class."""
-        return self.n_unknown + self.n_unknown_pilot
+        """Rows that nobody could label, pilot and test, or was asked about: each may be of any class."""
+        return self.n_unknown + self.n_unknown_pilot + self.n_blank
 
     @property
     def is_tuned(self) -> bool:
@@ -272,9 +290,29 @@ def typical_error(cut: int, rows: int) -> float:
     return (cut + 0.5) / (rows + 1)
 
 
-Family: TypeAlias = Callable[[Tally, int], FloatArray]
-"""A nested family of thresholds: the largest member at which at most so many rows of the test are missed; -inf
-where there is none."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Blanks:
+    """Rows of the test without a label: their scores, as they are compared with thresholds (Lemma 4 of ps-t.md).
+
+    Such a row counts as missed unless its set is full; or, where ``hopeful``, only if it is empty.
+    """
+
+    scores: FloatArray
+    hopeful: bool = False
+
+    def missed(self, thresholds: FloatArray) -> int:
+        """How many of them count as missed."""
+        below = self.scores < thresholds
+        return int(np.count_nonzero(below.all(axis=1) if self.hopeful else below.any(axis=1)))
+
+
+class Family(Protocol):
+    """A nested family of thresholds: its largest member at which at most ``cut`` rows of the test are missed.
+
+    Those among ``blanks`` that count are among them. -inf where there is none.
+    """
+
+    def __call__(self, test: Tally, cut: int, blanks: Blanks | None = None) -> FloatArray: ...
 
 
 def families(labelled: LabelledTarget, source: Tally, *, epsilon: float) -> list[Family]:
@@ -289,20 +327,32 @@ def families(labelled: LabelledTarget, source: Tally, *, epsilon: float) -> list
         return [largest_single]
     path = tuned_path(forecast(labelled.planning), source, epsilon=epsilon)
 
-    def largest_step(test: Tally, cut: int) -> FloatArray:
-        return path.thresholds(last_passing(path, lambda cuts: float(cut - test.misses(cuts).sum())))
+    def largest_step(test: Tally, cut: int, blanks: Blanks | None = None) -> FloatArray:
+        def room(cuts: FloatArray) -> float:
+            return float(cut - test.misses(cuts).sum() - (0 if blanks is None else blanks.missed(cuts)))
+
+        return path.thresholds(last_passing(path, room))
 
     return [largest_step]
 
 
-def largest_single(test: Tally, cut: int) -> FloatArray:
-    """The same threshold for all classes: the largest that passes."""
-    found = largest_threshold(test, lambda missed: bool(missed.sum() <= cut))
+def largest_single(test: Tally, cut: int, blanks: Blanks | None = None) -> FloatArray:
+    """The same threshold for all classes: the largest that passes.
+
+    A blank row leaves the full sets, or becomes empty, at one of its own scores: the lowest, or the highest.
+    """
+    if blanks is None:
+        found = largest_threshold(test, lambda missed: bool(missed.sum() <= cut))
+        return np.full(test.n_classes, found)
+    own = blanks.scores.max(axis=1) if blanks.hopeful else blanks.scores.min(axis=1)
+    last = np.sort(np.concatenate([np.repeat(test.values, test.counts), own]))
+    found = -np.inf if cut < 0 else float(last[cut]) if cut < len(last) else np.inf
     return np.full(test.n_classes, found)
 
 
-def largest_equal_misses(source: Tally, test: Tally, cut: int) -> FloatArray:
+def largest_equal_misses(source: Tally, test: Tally, cut: int, blanks: Blanks | None = None) -> FloatArray:
     """Thresholds that miss the same share of every class of the source: the largest, in steps of a thousandth."""
+    assert blanks is None  # a sheet comes with rows to plan with
     if cut < 0:
         return np.full(test.n_classes, -np.inf)
     low, high = 0, EQUAL_STEPS + 1  # step 0 misses nothing
@@ -322,15 +372,31 @@ def forecast(planning: Planning) -> Forecast:
     return Forecast(scores, posterior.of(log_evidence(rows.target)))
 
 
-def tuned_path(expected: Forecast, source: Tally, *, epsilon: float) -> ThresholdPath:
-    """Thresholds where the planned posterior of the class reaches one level, below the aim of every class.
+def path_digest(labelled: LabelledTarget, source: Tally, *, epsilon: float) -> str:
+    """Fingerprint of everything that a family of thresholds is made from (Lemma 4 of ps-t.md).
 
-    The aim is the largest score with at most its share of the class's source rows below; inf with too few rows.
+    Without a pilot there is one family, whatever the data are.
     """
+    found, planning = hashlib.sha256(b"one threshold"), labelled.planning
+    if planning is None or not labelled.is_tuned:
+        return found.hexdigest()
+    rows, aims = planning.rows, aims_of(source, epsilon=epsilon)
+    for part in (rows.source, rows.source_labels, rows.target, planning.pilot, planning.pilot_labels, aims):
+        found.update(np.ascontiguousarray(part, np.float64).tobytes())
+    found.update(planning.transform.name.encode())
+    return found.hexdigest()
+
+
+def aims_of(source: Tally, *, epsilon: float) -> FloatArray:
+    """The aim of each class: the largest score with at most its share of source rows below; inf with too few."""
     cuts = [int(AIM * epsilon * total) for total in source.class_counts.tolist()]
-    aims = [class_threshold(source, label, cut) if cut else np.inf for label, cut in enumerate(cuts)]
+    return np.array([class_threshold(source, label, cut) if cut else np.inf for label, cut in enumerate(cuts)])
+
+
+def tuned_path(expected: Forecast, source: Tally, *, epsilon: float) -> ThresholdPath:
+    """Thresholds where the planned posterior of the class reaches one level, below the aim of every class."""
     curves = fit_isotonic(expected.scores, expected.chances)
-    return ThresholdPath(curves, np.array(aims), LEVEL_ENDS, LEVEL_STEPS, grid=False)
+    return ThresholdPath(curves, aims_of(source, epsilon=epsilon), LEVEL_ENDS, LEVEL_STEPS, grid=False)
 
 
 def equal_miss_thresholds(source: Tally, share: float | FloatArray) -> FloatArray:

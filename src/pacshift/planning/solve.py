@@ -112,19 +112,19 @@ class Plan:
         """
         low, high = self.interval
         rows = f"{self.n_source:,} labelled source rows and {self.n_target:,} unlabelled target rows"
-        start = f"With {rows}, sets hold {mean_size(self.size)} labels on average"
+        start = f"With {rows}, expect {mean_size(self.size)} labels per set"
         if self.found == "size":
-            answer = f"{start} (in about 90 % of cases {mean_size(low)} to {mean_size(high)})."
+            answer = f"{start} ({mean_size(low)} to {mean_size(high)} in about 90 % of repetitions)."
         else:
             kind = "source" if self.found == "n_source" else "target"
             most = "more than was tried" if math.isinf(high) else f"{high:,.0f}"
-            answer = f"{start}. Needed {kind} rows: in about 90 % of cases {low:,.0f} to {most}."
+            answer = f"{start}. Needed {kind} rows: in about 90 % of repetitions {low:,.0f} to {most}."
         if self.approximate:
             answer += " A tally of more than two classes tells sizes roughly: the interval does not cover this."
-        promise = f"They miss at most {given(self.epsilon)}, with confidence {all_but(self.delta)}."
+        promise = f"At most {given(self.epsilon)} missed, confidence {all_but(self.delta)}."
         fewest = self.class_rows[list(self.classes).index(self.bottleneck)]
         return (
-            f"{answer} {promise} Bottleneck: class {self.bottleneck!r} with {fewest:,} source rows "
+            f"{answer} {promise} What limits it: {self.bottleneck!r} with {fewest:,} source rows "
             f"({percent(self.bottleneck_share, 2)} of the uncertainty from the source). "
             "Add rows of this class first."
         )

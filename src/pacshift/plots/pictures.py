@@ -471,11 +471,16 @@ def boxes(
     ax = new_axes(ax, height=3.0, width=max(2.6, 1.2 + 0.5 * len(values)))
     data = [np.asarray(column, dtype=np.float64) for column in values.values()]
     drawn = ax.boxplot(data, widths=0.62, patch_artist=True, flierprops={"markersize": 2.5})
+    ax.set_ylim(0, 1.06 * max((column.max() for column in data if len(column)), default=1.0) or 1.0)
     for name, box, median in zip(values, drawn["boxes"], drawn["medians"], strict=True):
-        box.set(facecolor=(colours or {}).get(name, TARGET), alpha=0.75, linewidth=0.8)
+        box.set(facecolor=(colours or {}).get(name, TARGET), linewidth=0.8)
         red, green, blue, *_ = box.get_facecolor()
         is_dark = 0.3 * red + 0.59 * green + 0.11 * blue < 0.3  # by its luma: black lines would vanish
-        median.set(color="white" if is_dark else "#111111", linewidth=1.2)
+        heights = box.get_path().vertices[:, 1]
+        is_thin = np.ptp(heights) < 0.02 * ax.get_ylim()[1]  # a line across it would be all one sees of it
+        if is_thin:
+            box.set(edgecolor=box.get_facecolor(), linewidth=2.0)
+        median.set(color=box.get_facecolor() if is_thin else "white" if is_dark else "#111111", linewidth=1.2)
     for position, column in enumerate(data, start=1):
         if not len(column):
             ax.text(position, 0.5, "refused", transform=ax.get_xaxis_transform(), rotation=90, ha="center",
@@ -484,5 +489,4 @@ def boxes(
                   rotation_mode="anchor")  # fmt: skip
     if epsilon is not None:
         limit_line(ax, epsilon, f"ε = {epsilon:g}")
-        ax.set_ylim(bottom=0)
     return finish(ax, y=label, columns=0 if epsilon is None else 2)

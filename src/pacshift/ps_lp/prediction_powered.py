@@ -464,7 +464,7 @@ def corrected_thresholds(
 
     Valid at once with probability at least 1 - δ times the sum of the plan's shares. PS-LP uses them for many
     classes ("Above 200 classes"). ``within`` are upper bounds of the label shares that are known already (1 if
-    nothing is known); their chance to be wrong is not counted here. Label shift is refuted where the label shares
+    nothing is known); their chance to be wrong is not counted here. Label shift is rejected where the label shares
     cannot add up to 1 ("The box").
     """
     shares, delta = plan.shares, plan.delta
@@ -473,7 +473,7 @@ def corrected_thresholds(
     most = float(largest.sum())
     if most < 1:
         raise AssumptionError(
-            "label shift is refuted: label shares add up to 100 %, but by the target's scores those of all "
+            "label shift is rejected: label shares add up to 100 %, but by the target's scores those of all "
             f"classes together cannot exceed {up(most, digits_apart(most, 1.0))}, beyond sampling error. Either "
             "P(x given y) differs between source and target, or rows depend on each other, or bounds of the label "
             "mix that were given are wrong. No method for label shift may be used."

@@ -337,7 +337,7 @@ def write_refusal(error: AssumptionError, path: str | os.PathLike[str], *, overw
     >>> from pathlib import Path
     >>> from pacshift import AssumptionError
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_refusal(AssumptionError("label shift is refuted."), Path(folder) / "refused.html")
+    ...     write_refusal(AssumptionError("label shift is rejected."), Path(folder) / "refused.html")
     """
     write_page(render_refusal(error), path, overwrite=overwrite)
 

@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import get_args
 
 import numpy as np
 from markupsafe import Markup
@@ -35,14 +36,7 @@ from pacshift.plots.axes import (
 )
 from pacshift.report.page import Picture, drawn, render, write_page
 from pacshift.words.numbers import all_but, given, one_of
-
-VERDICTS: dict[Verdict, tuple[str, str]] = {
-    "kept": ("good", "the sets in use keep the promise: proven"),
-    "consistent": ("limited", "neither kept nor broken is proven"),
-    "broken": ("bad", "the sets in use miss too much: proven"),
-    "refuted": ("bad", "the rows contradict label shift: nothing is certified"),
-}
-"""Tone and meaning of each verdict."""
+from pacshift.words.verdicts import VERDICTS, word_of
 
 MAX_ALERTS = 12
 """The last so many are told in words; the table of periods has them all."""
@@ -54,7 +48,7 @@ MAX_CLASSES = 6
 """Classes whose share is drawn: those whose share moved most."""
 MAX_GAP = 12
 """Periods without rows that keep their place on the axis; a longer gap is drawn as one of this length."""
-VERDICT_COLOURS = {"kept": TARGET, "consistent": UNDECIDED, "broken": LIMIT}
+VERDICT_COLOURS = {"kept": TARGET, "not-proven": UNDECIDED, "broken": LIMIT}
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +124,7 @@ def render_history(monitor: Monitor, *, gaps: Sequence[Gap] | None = None, words
     >>> scores, labels = [[0.9, 0.1], [0.2, 0.8]] * 200, [0, 1] * 200
     >>> monitor = Monitor(Tally.from_scores(scores, labels), epsilon=0.2, delta=0.1)
     >>> report = monitor.update(scores, period="first")
-    >>> "<title>Monitor: first kept</title>" in render_history(monitor)
+    >>> "<title>Monitor: first, kept</title>" in render_history(monitor)
     True
     """
     history, verdicts = monitor.history, [report.verdict for report in monitor.history]
@@ -142,8 +136,9 @@ def render_history(monitor: Monitor, *, gaps: Sequence[Gap] | None = None, words
         timeline=timeline(history, gaps),
         gaps=gaps,
         last=history[-1],
-        tone=VERDICTS[history[-1].verdict][0],
-        counts=[(verdict, verdicts.count(verdict), meaning) for verdict, (_, meaning) in VERDICTS.items()],
+        tone=VERDICTS[history[-1].verdict].tone,
+        counts=[(VERDICTS[one], verdicts.count(one)) for one in get_args(Verdict)],
+        word_of=word_of,
         alerts=[(report, way_on(monitor, report, words)) for report in history if report.alert][-MAX_ALERTS:],
         way_on=way_on(monitor, history[-1], words),
         is_complete=words is not None,
@@ -155,8 +150,8 @@ def render_history(monitor: Monitor, *, gaps: Sequence[Gap] | None = None, words
 
 
 NO_FEEDBACK = (
-    "This holds if the sizes and label mixes of periods do not depend on the source or on earlier reports: "
-    "close a period by the calendar, not because its report looks good."
+    "This holds if the sizes and label mixes of periods do not depend on the source or on earlier reports. So "
+    "close periods by the calendar, not because of what a report says."
 )
 """The assumption of the theorem that a reader can break ("Assumption: no feedback" of docs/methods/monitor.md)."""
 
@@ -165,20 +160,16 @@ def _promise(monitor: Monitor) -> str:
     """What holds with what confidence, what else is asked for, and what to know of the certificate in use."""
     sure, unsure = all_but(monitor.request.delta), given(monitor.request.delta)
     said = [
-        f"Confidence {sure} for each report by itself. Of many reports up to {unsure} may be wrong. "
-        "The option forever makes all of them hold simultaneously.",
+        f"Each report holds with confidence {sure} by itself; of many reports, up to {unsure} may be wrong.",
         NO_FEEDBACK,
     ]
     if monitor.forever:
-        said[0] = (
-            f"Confidence {sure} for all reports at once, past and future: "
-            f"the chance that any of them is ever wrong is at most {unsure}."
-        )
+        said[0] = f"All reports, past and future, hold together with confidence {sure}."
     if monitor.request.class_epsilon is not None:
-        whose = " of the label-shifted part" if monitor.request.contamination else ""
-        said.append(f"The sets may miss at most {given(monitor.request.class_epsilon)} of any one class{whose}.")
+        whose = " outside the share that may break label shift" if monitor.request.contamination else ""
+        said.append(f"At most {given(monitor.request.class_epsilon)} of any one class{whose} may be missed.")
     if monitor.request.contamination:
-        said.append(f"Up to {given(monitor.request.contamination)} of every period may be of any kind.")
+        said.append(f"Up to {given(monitor.request.contamination)} of every period may break label shift.")
     return " ".join([*said, *(f"Note: {text}" for text in monitor.warnings())])
 
 
@@ -194,18 +185,18 @@ def _pictures(monitor: Monitor, history: Sequence[PeriodReport]) -> dict[str, Ma
         found["mix"] = Picture(draw_mix, height, f"Interval of the share of each class {table}")
     if any(report.size is not None or report.fresh_size is not None for report in history):
         draw_sizes = partial(size_over_time, history)
-        found["size"] = Picture(draw_sizes, 3.0, f"Mean number of labels in a set {table}")
+        found["size"] = Picture(draw_sizes, 3.0, f"Labels per set {table}")
     return drawn(found)
 
 
 def way_on(monitor: Monitor, report: PeriodReport, words: Words | None = None) -> tuple[str, ...]:
-    """What to type after a refuted period; nothing where it is labelled, is too small, or there is no state.
+    """What to type where label shift was rejected; nothing if it is labelled or too small, or there is no state.
 
     FILE stands for a file with the rows of this period alone, where there is none. Without ``words`` SOURCE stands
     for the source, and options are missing.
     """
     folder = monitor.state_folder
-    if report.verdict != "refuted" or folder is None or report.period in monitor.labelled_periods:
+    if report.verdict != "shift-rejected" or folder is None or report.period in monitor.labelled_periods:
         return ()
     plan = sheet_plan(monitor.request, report.rows)
     if plan is None:  # all labels of the period would certify nothing
@@ -229,15 +220,15 @@ def error_over_time(history: Sequence[PeriodReport], figure: Figure) -> None:
         if found:
             low, high = np.array([error for _, error in found], float).T
             at = [place for place, _ in found]
-            ax.vlines(at, low, high, color=colour, linewidth=_thickness(history), label=verdict)
+            ax.vlines(at, low, high, color=colour, linewidth=_thickness(history), label=word_of(verdict))
     # The whole height of a period whose error is not known: a mark at any height would read as a number.
     unknown = [place for place, one in zip(places, history, strict=True) if one.error is None]
     for number, place in enumerate(unknown):
-        label = "" if number else "refuted: not known"
+        label = "" if number else "label shift rejected: not known"
         ax.axvspan(place - 0.4, place + 0.4, facecolor=LIMIT, linewidth=0, alpha=0.3, label=label)
     limit_line(ax, history[0].epsilon, "allowed")
     ax.set_ylim(bottom=0)
-    finish(ax, y="missed by the sets in use", percent="y", columns=3)
+    finish(ax, y="missed", percent="y", columns=3)
 
 
 def mix_over_time(history: Sequence[PeriodReport], source_mix: FloatArray, figure: Figure) -> None:
@@ -268,13 +259,13 @@ def size_over_time(history: Sequence[PeriodReport], figure: Figure) -> None:
     ax, places = _axes(figure.subplots(), history)
     made_for = one_of([given(epsilon) for epsilon in in_use_epsilons(history)])
     in_use = f"in use, made for {made_for}" if made_for else "in use"
-    fresh = f"fresh, for {given(history[0].epsilon)} (estimated)"
+    fresh = f"new certificate, for {given(history[0].epsilon)} (estimated)"
     styles = (("size", "o-", TARGET, in_use), ("fresh_size", "D:", "white", fresh))
     for name, style, face, label in styles:
         sizes = np.full(places[-1] + 1, np.nan)  # a line breaks where there is no period
         sizes[places] = [np.nan if (size := getattr(report, name)) is None else size for report in history]
         ax.plot(sizes, style, linewidth=1, markersize=4, color=TARGET, markerfacecolor=face, label=label)
-    finish(ax, y="labels in a set")
+    finish(ax, y="labels per set")
 
 
 def _axes(ax: Axes, history: Sequence[PeriodReport]) -> tuple[Axes, list[int]]:

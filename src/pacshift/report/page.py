@@ -31,7 +31,7 @@ ENVIRONMENT = jinja2.Environment(
 ENVIRONMENT.filters.update(
     capital=capital, down=down, given=given, mean_size=mean_size, percent=percent, readable=axes.readable
 )
-ENVIRONMENT.globals.update(between=between, numbers_between=numbers_between)
+ENVIRONMENT.globals.update(between=between, numbers_between=numbers_between, most_bins=MAX_GROUPS_SHOWN)
 
 INK = "#111213"
 COLOURS = {
@@ -47,8 +47,8 @@ INKED = "text.color axes.labelcolor axes.edgecolor xtick.color ytick.color xtick
 SETTINGS: Any = dict.fromkeys(INKED.split(), INK) | {"svg.fonttype": "none"}  # texts stay texts, selectable
 
 GROUPS_ALT = (
-    "Share of the target in groups of predicted label and confidence: observed, and what the label mix that fits "
-    "best gives, with what chance allows."
+    "Share of the target in bins of predicted label and top score: observed, and what the best-fitting label mix "
+    "gives, with what chance allows."
 )
 
 

@@ -32,26 +32,26 @@ MAX_DIFFERENCES = 12
 """Differences of a certificate made again that are named; ``differences`` holds all of them."""
 
 OTHER_WAYS = (
-    "known_mix= cannot undo this refusal: bounds of the mix only rule out more mixes.",
-    "contamination= can, but only if a share below epsilon of the target explains all of the "
-    "difference, which cannot be read off the data.",
-    "Train a classifier on rows of both populations.",
+    "Another method that assumes label shift does not help.",
+    "Stated shares (known_mix=) do not help: they only rule out more.",
+    "contamination= helps only if you know that a share below epsilon explains all of the difference.",
 )
-"""What is worth knowing after a refusal about other ways than labels."""
+"""What else is worth knowing after a refusal: what does not help, or seldom."""
 
-LABELS_CERTIFY = "Label a random sample of the target: this certifies sets without label shift."
-"""The first way on after a refusal."""
+LABELS_CERTIFY = "Label random target rows: sets are then certified by the labels alone, whatever has changed."
+SIMPLE_CAUSE = "Look for a simple cause: another model version, swapped columns, rows selected in another way."
+"""What to do after a refusal."""
 
 
 def by_labels_note(found: "Answer", asked: Method, n_labels: int) -> tuple[str, ...]:
     """Why labelled target rows certify the thresholds, where another method was asked for."""
     if found.method.name == asked.name or found.method.assumes_label_shift:
         return ()
-    alone = f"This certificate rests on {n_labels:,} labelled target rows alone."
+    alone = f"This certificate rests on the {plural(n_labels, 'labelled row')} alone."
     if found.refused is None:
         more = "accept more" if found.method.guarantee == "pac-accepted" else "give smaller sets"
-        return (f"the labelled target rows {more} than {asked.name} does under label shift. {alone}",)
-    return (f"{asked.name} was asked for, but label shift was refuted. {alone}",)
+        return (f"the labelled rows {more} than {asked.name}. {alone}",)
+    return (f"you asked for {asked.name}, but label shift was rejected. {alone}",)
 
 
 def logits_note(tally: Tally) -> tuple[str, ...]:
@@ -64,9 +64,8 @@ def logits_note(tally: Tally) -> tuple[str, ...]:
     if tally.softmax or tally.score not in TRANSFORMS or kind is None or kind.name != OTHER:
         return ()
     return (
-        f"the source's scores are {kind}, and they are used as they are. The promise holds, but sets made from "
-        "raw logits are often much larger than those made from probabilities. If these are logits, take their "
-        "softmax: softmax=True.",
+        f"these scores look like logits ({kind}). If they are, take their softmax: softmax=True; sets are often "
+        "much smaller. The promise holds either way.",
     )
 
 
@@ -82,22 +81,22 @@ def suspicious(tally: Tally) -> tuple[str, ...]:
         same = np.array_equal(unlabelled, target.codes) and np.array_equal(counts, target.counts)
     if same:
         found.append(
-            "source and target have the same number of rows in every group of predicted label and top score. If "
-            "they are the same rows, nothing was learned about another population: pass the target's own scores."
+            "source and target look like the same rows: as many for every predicted label and top-score bin. If "
+            "they are, nothing was learned about the target."
         )
     right = int(source.counts[source.predicted == source.labels].sum()) if are_many else source.n_rows
     if right * tally.n_classes < source.n_rows:
         found.append(
-            f"the label with the top score is right for {percent(right / source.n_rows)} of the source rows, less "
-            "than by chance. Are score columns swapped, or are small scores the likely ones? The promise holds "
-            "even so, but sets are larger than they need to be."
+            f"the top label is right for only {percent(right / source.n_rows)} of source rows, less than by "
+            "chance. Are the score columns in the right order? The promise holds either way, but sets are too "
+            "large."
         )
     shared = 0 if tally.target_grouped is None else tally.target_grouped.shared
     if shared:
         found.append(
-            f"{shared:,} group(s) have the same id in source and target. If they are the same (patients who came "
-            "twice), source and target are not independent, and the promise does not hold: leave these groups out "
-            "of one of them. If only the ids are alike, all is well."
+            f"{plural(shared, 'group id')} {'is' if shared == 1 else 'are'} in source and target. If they are the "
+            "same people, the promise does not hold: leave them out of one side. If only the ids are alike, all "
+            "is well."
         )
     for name, kind, rows in (
         ("source", tally.source_kind, tally.n_source),
@@ -105,8 +104,7 @@ def suspicious(tally: Tally) -> tuple[str, ...]:
     ):
         if kind is not None and kind.is_constant and rows > 1:
             found.append(
-                f"all {rows:,} {name} rows have the same top score, {kind.high:.6g}. Check that they hold the "
-                "model's output, and not a constant."
+                f"all {rows:,} {name} rows have the same top score, {kind.high:.6g}. Is this the model's output?"
             )
     return tuple(found)
 
@@ -239,12 +237,11 @@ def class_limit(certificate: Certificate) -> float | None:
 def verification_in_words(
     verdict: "VerifyVerdict", differ: Sequence[str], origin: Sequence[str], unverified: Sequence[str]
 ) -> str:
-    """Whether a certificate that was made again is the same, where it differs, what could not be compared."""
+    """Whether a recomputed certificate is the same, where it differs, what could not be compared."""
     says = {
-        "equal": "Made again from these data, the certificate is the same.",
-        "equal up to provenance": "Made again from these data, all numbers of the certificate are the same.",
-        "different": f"These data do not give this certificate: {len(differ)} "
-        f"{'difference' if len(differ) == 1 else 'differences'}.",
+        "match": "recomputed from these data, the certificate is the same.",
+        "match-other-files": "recomputed from these data, all numbers are the same.",
+        "mismatch": f"these data give another certificate ({plural(len(differ), 'difference')}).",
     }
     lines = [
         says[verdict],
@@ -256,30 +253,29 @@ def verification_in_words(
     return "\n".join(lines)
 
 
-def ways_on(
-    expected_sizes: Sequence[tuple[int, float]] = (),
-    *,
-    command: str | None = None,
-    other_ways: Sequence[str] = OTHER_WAYS,
-) -> str:
+def next_steps(expected_sizes: Sequence[tuple[int, float]] = (), *, command: str | None = None) -> str:
     """What to do after a refusal.
 
     ``expected_sizes`` are numbers of labelled target rows, and about how many labels per set they would certify;
     ``command`` says how to draw the rows and to use their labels, by default in Python.
 
-    >>> print(ways_on([(100, 1.31), (400, 1.2)]).partition("Labels per set")[2][:56])
-     to be expected: 1.310 with 100, 1.200 with 400 labelled
+    >>> print(next_steps([(100, 1.31), (400, 1.2)], command="Ask").partition("changed. ")[2][:69])
+    Expect about 1.310 labels per set with 100 labels, 1.200 with 400. Ask
     """
-    sizes = [f"{mean_size(size)} with {count:,}" for count, size in expected_sizes]
-    about = f" Labels per set to be expected: {', '.join(sizes)} labelled rows (an estimate)." if sizes else ""
+    about = ""
+    if expected_sizes:
+        first, *more = (f"{mean_size(size)}{{}} with {count:,}{{}}" for count, size in expected_sizes)
+        about = (
+            " Expect about "
+            f"{', '.join([first.format(' labels per set', ' labels'), *(m.format('', '') for m in more)])}."
+        )
     draw = command or "pacshift.label_sheet draws the rows, and calibrate(..., labelled=sheet) certifies"
-    *others, train = other_ways
-    return f"Ways on: (1) {LABELS_CERTIFY}{about} {draw}. (2) {' '.join(others)} (3) {train}"
+    return f"What you can do: (1) {LABELS_CERTIFY}{about} {draw}. (2) {SIMPLE_CAUSE}"
 
 
 def too_small(attempt: "Attempt") -> str:
     """What to say where not even the labels of all target rows would certify anything."""
     return (
-        f"But the {attempt.n_target:,} target rows are too few to certify anything at epsilon={attempt.epsilon:g} "
-        f"and delta={attempt.delta:g}, even if all are labelled: collect more"
+        f"But the {plural(attempt.n_target, 'target row')} are too few for any promise at epsilon "
+        f"{attempt.epsilon:g} and delta {attempt.delta:g}, even if all are labelled. Collect more"
     )

@@ -17,10 +17,11 @@ if TYPE_CHECKING:
 
 
 class FailOn(StrEnum):
-    """What to fail on, besides when something broke or label shift is refuted."""
+    """What to fail on, besides when something broke or label shift was rejected."""
 
     BROKEN = "broken"
-    CONSISTENT = "consistent"
+    NOT_PROVEN = "not-proven"
+    CONSISTENT = "consistent"  # the same, as it was called before
     GAP = "gap"
 
 
@@ -44,43 +45,41 @@ class Watching:
     """How rows are cut into periods and told apart, what is remembered, which certificate and source are used."""
 
     timestamp: Annotated[
-        str | None, basic("--timestamp COLUMN", "Time of each row; without it each file is a period.")
+        str | None, basic("--timestamp COLUMN", "Time of each row. Without it, each file is a period.")
     ] = None
     period: Annotated[str | None, basic("--period day|week|month|ROWS", "Length of a period. Default: month.")] = (
         None
     )
-    state: Annotated[Path | None, basic("--state DIR", "Folder that remembers the counts for the next run.")] = (
-        None
-    )
+    state: Annotated[Path | None, basic("--state DIR", "Folder that keeps the counts between runs.")] = None
     certificate_file: Annotated[
         Path | None,
         basic(
             "--certificate FILE",
-            "The certificate in use. Default: the first period's fresh one. Its --epsilon, --class-epsilon and "
-            "--contamination are the defaults of these options.",
+            "Certificate in use. Default: the first period's own. Its promise is the default of this one.",
         ),
     ] = None
     adopt: Annotated[
-        str | None, basic("--adopt PERIOD", "From now on use the fresh certificate of this period, or a file's.")
+        str | None, basic("--adopt PERIOD", "From now on use this period's certificate, or this file.")
     ] = None
     replace: Annotated[
-        str | None, basic("--replace PERIOD", "Count this period anew, from the TARGET files alone.")
+        str | None, basic("--replace PERIOD", "Count this period again, from these TARGET files alone.")
     ] = None
     labelled: Annotated[
         Path | None,
         basic(
             "--labelled SHEET",
-            "Labels of the TARGET, a refuted period: they certify sets, and later periods are compared with them.",
+            "Filled-in sheet of a rejected period; later periods are compared with it.",
         ),
     ] = None
     back_to: Annotated[
         Literal["first"] | None, basic("--source", "Undo --labelled: compare later periods with SOURCE again.")
     ] = None
     key: Annotated[
-        str | None, basic("--key COLUMN", "Identifies rows: none counts twice. State from the first run on.")
+        str | None,
+        basic("--key COLUMN", "Column that identifies rows, so none counts twice. Needed from the first run."),
     ] = None
     forever: Annotated[
-        bool, basic("--forever", "Make all reports hold simultaneously, however many. Needs --state.")
+        bool, basic("--forever", "Make all reports hold together, however many. Needs --state.")
     ] = False
 
     def check(self, group: str | None) -> None:
@@ -123,13 +122,13 @@ class Watching:
 
 def monitor(
     ctx: typer.Context,
-    source: Annotated[Path, typer.Argument(metavar="SOURCE", help="Labelled table, or its tally (*.tally).")],
+    source: Annotated[Path, typer.Argument(metavar="SOURCE", help="Table with labels, or its tally (*.tally).")],
     targets: Annotated[
         list[Path],
-        typer.Argument(metavar="TARGET", help="Unlabelled tables, folders of them, or tallies, old or new."),
+        typer.Argument(metavar="TARGET", help="Tables without labels, folders of them, or tallies; old or new."),
     ],
     *,
-    out: Annotated[Path, basic("--out -o FILE", "The page.")] = Path("monitor.html"),
+    out: Annotated[Path, basic("--out -o FILE", "Page to write.")] = Path("monitor.html"),
     watching: Watching,
     method: options.Method = "PS-LP",
     promise: MonitorPromise,
@@ -138,21 +137,19 @@ def monitor(
     table: Annotated[
         Path | None,
         output(
-            "--table FILE", "All numbers as Parquet, Feather, CSV or JSON, by the ending; *.prom: for Prometheus."
+            "--table FILE", "Also write all numbers: .parquet, .feather, .csv, .json, or .prom for Prometheus."
         ),
     ] = None,
     fail_on: Annotated[
         list[FailOn] | None,
-        output(
-            "--fail-on", "Exit with 4 also if a period is not proven, with 6 if one is missing; can be repeated."
-        ),
+        output("--fail-on", "Also exit with 4 if not proven, or with 6 for missing periods; repeatable."),
     ] = None,
     model_id: options.UsedModelId = None,
     force: options.Force = False,
     as_json: options.Json = False,
-    quiet: Annotated[bool, output("--quiet -q", "Print alerts and errors only.")] = False,
+    quiet: Annotated[bool, output("--quiet -q", "Print only errors and alerts.")] = False,
 ) -> None:
-    """Report on every period of an unlabelled TARGET: label mix, assumption, whether the sets in use still hold.
+    """Watch a TARGET over time: label mix, assumption and promise of each period.
 
     Example: pacshift monitor source.parquet visits/ --timestamp seen_at --period month --state watch
     """
@@ -187,7 +184,7 @@ def monitor(
             else:
                 first = source, label, counted, found
                 label_period(watch, first, targets, read, watching.labelled, silent=silent)
-        told = findings(watch, fail_on or ())
+        told = findings(watch, ["not-proven" if one == "consistent" else str(one) for one in fail_on or ()])
         words = words_for(ctx, source, changed(columns, softmax=counted.softmax), found, watching.key)
         write_history_page(watch, out, overwrite=force, gaps=told.gaps, words=words)
         if table is not None:

@@ -32,14 +32,14 @@ from pacshift.monitor.calendar import Gap
 from pacshift.monitor.report import check_history_path, in_use_epsilons, timeline
 from pacshift.report.history import Words, way_on
 from pacshift.rows.columns import Columns
-from pacshift.words.numbers import down, given, mean_size, percent
+from pacshift.words.numbers import given, mean_size, percent
+from pacshift.words.verdicts import COLOURS, VERDICTS, word_of
 
 IN_JSON = (
     *("period", "start", "end", "number", "rows", "epsilon", "delta", "in_use_number", "source_number"),
     *("verdict", "finding", "error", "accuracy", "size", "empty", "in_use_epsilon", "fresh_size"),
 )
 """What ``--json`` says of a report, besides its intervals."""
-COLOURS = {"kept": "green", "consistent": "yellow", "broken": "red", "refuted": "red"}
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ def show(
         if not watch.history:
             note("no rows were counted.")
     elif found.failed or found.failed_gaps:  # cron mails what is printed: an alert is never silent
-        said = [f"{report.period} is {report.verdict}" for report in found.failed]
+        said = [f"{report.period}: {word_of(report.verdict)}" for report in found.failed]
         said += [f"{gap.in_words} without rows" for gap in found.failed_gaps]
         messages().print(f"[red]alert:[/] {plain('; '.join(said))}. See {plain(out)}.")
 
@@ -156,41 +156,40 @@ def _document(watch: Monitor, found: Findings, words: Words) -> dict[str, Any]:
 
 def _print(watch: Monitor, found: Findings, words: Words) -> None:
     epsilons, console = in_use_epsilons(watch.history), results()
-    size = f"size at {given(epsilons[0])}" if len(epsilons) == 1 else "mean size"
-    fresh = f"fresh size at {given(watch.request.epsilon)}"
-    shown = right_aligned("period", "rows", "sets in use", "they miss", size, "empty", fresh, "accuracy", left=1)
+    size = f"labels per set at {given(epsilons[0])}" if len(epsilons) == 1 else "labels per set"
+    fresh = f"with new certificate at {given(watch.request.epsilon)}"
+    shown = right_aligned("period", "rows", "promise", "missed", size, "empty sets", fresh, left=1)
     shown.columns[2].justify = "left"
     for one in timeline(watch.history, found.gaps):
         if isinstance(one, Gap):
-            shown.add_row(plain(one.in_words), "0", "no rows", *["-"] * 5)
+            shown.add_row(plain(one.in_words), "0", "no rows", *["-"] * 4)
             continue
         labelled = ", labelled" if one.period in watch.labelled_periods else ""
         at = f" at {given(one.in_use_epsilon)}" if len(epsilons) > 1 and one.in_use_epsilon is not None else ""
         shown.add_row(
             plain(one.period),
             f"{one.rows:,}",
-            f"[{COLOURS[one.verdict]}]{one.verdict}[/]{labelled}",
+            f"[{COLOURS[VERDICTS[one.verdict].tone]}]{word_of(one.verdict)}[/]{labelled}",
             one.missed or "-",
             "-" if one.size is None else f"{mean_size(one.size)}{at}",
             "-" if one.empty is None else percent(one.empty),
             "-" if one.fresh_size is None else mean_size(one.fresh_size),
-            "-" if one.accuracy is None else f">= {down(one.accuracy)}",
         )
     console.print(shown)
     for gap in found.failed_gaps:
         console.print(f"[red]no rows:[/] {plain(gap.in_words)}.")
     for report in (report for report in found.examined if report.verdict != "kept"):
-        colour = COLOURS[report.verdict]
-        console.print(f"[{colour}]{plain(report.period)}: {report.verdict}.[/] {plain(report.finding)}")
+        colour = COLOURS[VERDICTS[report.verdict].tone]
+        console.print(f"[{colour}]{plain(report.period)}: {word_of(report.verdict)}.[/] {plain(report.finding)}")
         if commands := way_on(watch, report, words):
             draw, use = commands
             where = " (FILE: a file with the rows of this period alone)" if "FILE" in draw.split() else ""
-            console.print(f"  The way on: draw rows to label{where},")
+            console.print(f"  What to do: draw rows to label{where},")
             console.print(f"    {plain(draw)}", soft_wrap=True)
             console.print("  fill in their labels, and run this:")
             console.print(f"    {plain(use)}", soft_wrap=True)
     if watch.labelled_periods:
-        console.print(f"compared with: {plain(watch.source_in_words)}")
+        console.print(f"Compared with: {plain(watch.source_in_words)}")
     if watch.in_use is not None:
         where = "" if watch.current_file is None else f": {watch.current_file}"
-        console.print(f"in use: {plain(watch.in_use.in_words)}{plain(where)}")
+        console.print(f"In use: {plain(watch.in_use.in_words)}{plain(where)}")

@@ -1,0 +1,171 @@
+"""``next_labels``: which rows of a label sheet can still change a certificate: Lemma 4 of docs/methods/ps-t.md."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from pacshift.arrays import FloatArray, IntArray, Label, LabelsLike, ScoresLike
+from pacshift.certification.counted import opened
+from pacshift.certification.label_sheet import LabelSheet
+from pacshift.certification.labelled import at_all_looks
+from pacshift.certification.request import check_request
+from pacshift.errors import InputError, UnfinishedSheetError
+from pacshift.parallel import one_blas_thread
+from pacshift.paths.labelled import Family, LabelledTarget, families
+from pacshift.rows import fold
+from pacshift.rows.base import Rows
+from pacshift.scores.transforms import TransformFunction, resolve_transform
+from pacshift.tally import Tally
+
+NEEDED, SPARED = "needed", "-"
+"""The column of a sheet that says which rows to label next, and what it says of rows that cannot matter."""
+
+STEPS = 64
+"""Steps at which sets are looked at to put rows in order. Any order is valid."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NextLabels:
+    """Which rows of a sheet to label next.
+
+    Parameters
+    ----------
+    sheet : LabelSheet
+        The same sheet with the column ``needed``: 1, 2, ... for rows to label, ``-`` for those that cannot matter.
+        From now on it holds a fingerprint of what its thresholds are planned with.
+    look : int
+        The look that these rows are for, counted from 0.
+    rows : numpy.ndarray of int
+        Their places in the sheet, counted from 0, the most telling first. Empty where no label can change a thing.
+    n_spared : int
+        Rows without a label, up to that look, that need none.
+    """
+
+    sheet: LabelSheet
+    look: int
+    rows: IntArray
+    n_spared: int
+
+
+@one_blas_thread()
+def next_labels(
+    source_scores: ScoresLike | Rows,
+    source_labels: LabelsLike | Rows | None = None,
+    target_scores: ScoresLike | Rows | None = None,
+    *,
+    labelled: LabelSheet | str | os.PathLike[str],
+    contamination: float = 0.0,
+    score: str | TransformFunction = "probability",
+    classes: Sequence[Label] | None = None,
+    softmax: bool = False,
+    groups: LabelsLike | None = None,
+    target_groups: LabelsLike | None = None,
+) -> NextLabels:
+    """Mark the rows of a label sheet whose labels can still change what PS-T certifies.
+
+    A test row without a label counts as missed unless its set holds all labels. So a row whose set is full, or
+    empty, at every threshold that may still be chosen needs no label. With two classes these are many. Then
+    ``calibrate(..., labelled=sheet, method="PS-T")``, with as many labels as you like.
+
+    Parameters
+    ----------
+    source_scores, source_labels, target_scores : as in ``calibrate``
+        The source and the target that the sheet was made for.
+    labelled : LabelSheet or path
+        The sheet, its pilot filled in.
+    contamination : float, default 0
+        A share of the target that may have no class, as in ``calibrate``.
+    score, classes, softmax, groups, target_groups : as in ``calibrate``
+        Everything that thresholds depend on must stay as it is from the first call on.
+
+    Returns
+    -------
+    NextLabels
+        The sheet with the rows marked. ``found.sheet.save("to_label.csv", overwrite=True)`` writes it.
+
+    Raises
+    ------
+    InputError
+        If the data or a parameter break a rule, or something has changed that thresholds were planned with.
+    UnfinishedSheetError
+        If the pilot is not filled in.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> labels, hidden = rng.integers(0, 2, 2000), rng.integers(0, 2, 3000)
+    >>> def scores(labels):
+    ...     p = 1 / (1 + np.exp(-rng.normal(2 * labels - 1.0, 2.0)))
+    ...     return np.column_stack([1 - p, p])
+    >>> from pacshift import label_sheet
+    >>> source, target = scores(labels), scores(hidden)
+    >>> sheet = label_sheet(target, budget=200, epsilon=0.05, rng=1)
+    >>> sheet = sheet.with_labels(hidden[sheet.rows[: sheet.n_pilot]])
+    >>> found = next_labels(source, labels, target, labelled=sheet)
+    >>> found.look, len(found.rows) + found.n_spared == 200 - sheet.n_pilot
+    (0, True)
+    """
+    source, target, sheet = opened(
+        source_scores,
+        source_labels,
+        target_scores,
+        labelled=labelled,
+        classes=classes,
+        softmax=softmax,
+        groups=groups,
+        target_groups=target_groups,
+    )
+    if isinstance(source, Tally) or target is None or not isinstance(sheet, LabelSheet):
+        raise InputError("next_labels needs rows of a source and of the target, and a label sheet.")
+    if not sheet.n_filled:
+        raise UnfinishedSheetError(f"{sheet.name}: no row is filled in. Begin with the first rows.")
+    if not sheet.pilot_complete:
+        raise UnfinishedSheetError(
+            f"{sheet.name}: the first {sheet.n_pilot:,} rows are the pilot, which plans the thresholds, and "
+            f"{sheet.n_from_top:,} of them are filled in. Label the others first."
+        )
+    request = check_request(epsilon=sheet.epsilon, delta=sheet.delta, contamination=contamination)
+    transform = resolve_transform(score)
+    tally = fold.both(source, target, transform, soft=False, bins=False)
+    looks = at_all_looks(source, target, sheet, request, transform, tally)
+    epsilon = request.epsilon - request.contamination
+    family, *_ = families(looks[0], tally, epsilon=epsilon)
+    for look, one in enumerate(looks):
+        cut = one.cut(epsilon=epsilon, delta=request.delta)
+        rows = still_needed(one, family, cut)
+        if len(rows) or look + 1 == len(looks):
+            break
+    blank = np.array([label is None for label in sheet.labels])
+    places = np.flatnonzero(blank[sheet.n_pilot : sheet.looks[look]]) + sheet.n_pilot
+    marks = np.full(len(sheet.labels), "", object)
+    marks[places] = SPARED
+    marks[places[rows]] = np.arange(1, len(rows) + 1).astype(str)
+    marked = replace(sheet, path=looks[0].path, kept={**sheet.kept, NEEDED: tuple(marks.tolist())})
+    return NextLabels(marked, look, places[rows], len(places) - len(rows))
+
+
+def still_needed(labelled: LabelledTarget, family: Family, cut: int) -> IntArray:
+    """Places among the blank rows whose labels can still change the thresholds (Lemma 4), the most telling first.
+
+    Whatever the labels are, the thresholds lie between those where every blank row counts unless its set is full,
+    and those where it counts only if its set is empty. A row matters whose set is not full at the latter and not
+    empty at the former.
+    """
+    blanks = labelled.blanks
+    if blanks is None:
+        return np.empty(0, np.int64)
+    low, high = (family(labelled.test, cut, replace(blanks, hopeful=each)) for each in (False, True))
+    if np.array_equal(low, high):
+        return np.empty(0, np.int64)
+    matters = (blanks.scores < high).any(axis=1) & (blanks.scores >= low).any(axis=1)
+    rows = np.flatnonzero(matters)
+    return rows[np.argsort(full_until(blanks.scores[rows], low, high), kind="stable")]
+
+
+def full_until(scores: FloatArray, low: FloatArray, high: FloatArray) -> IntArray:
+    """At how many of the steps from ``low`` to ``high`` each row's set is full."""
+    ends = [np.clip(one, scores.min(initial=0.0), scores.max(initial=1.0)) for one in (low, high)]
+    steps = [ends[0] + part * (ends[1] - ends[0]) for part in np.linspace(0, 1, STEPS)]
+    return np.asarray(sum((scores >= cuts).all(axis=1).astype(np.int64) for cuts in steps))

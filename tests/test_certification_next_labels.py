@@ -1,0 +1,213 @@
+"""Lazy labels: any half-filled sheet is valid, rows that cannot matter are not asked for, the path is frozen."""
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binomtest
+
+from commands import good
+from pacshift import (
+    Certificate,
+    InputError,
+    LabelSheet,
+    UnfinishedSheetError,
+    UninformativeWarning,
+    calibrate,
+    label_sheet,
+    next_labels,
+)
+from pacshift.arrays import FloatArray, IntArray
+from pacshift.methods import PST, Solution, Task
+from pacshift.paths.labelled import Blanks, largest_single
+from pacshift.tally import Tally
+
+warnings.filterwarnings("ignore", category=UninformativeWarning)
+
+
+class World:
+    """Scores of a weak classifier, whose source differs from the target by more than its mix."""
+
+    def __init__(
+        self, seed: int, n_classes: int = 2, *, budget: int = 200, looks: tuple[int, ...] = (), **rates: float
+    ):
+        self.rng = np.random.default_rng(seed)
+        self.rates: Any = {"epsilon": 0.1, "delta": 0.05, **rates}
+        self.centres = 1.6 * np.eye(n_classes)
+        self.labels, self.truth = (self.rng.integers(0, n_classes, size) for size in (600, 1500))
+        self.source, self.target = self.scores(self.labels), self.scores(self.truth, noise=1.3)
+        self.sheet = label_sheet(self.target, budget=budget, looks=looks, rng=seed, **self.rates)
+        self.answers = self.truth[self.sheet.rows]
+
+    def scores(self, labels: IntArray, noise: float = 1.0) -> FloatArray:
+        logits = self.centres[labels] + noise * self.rng.normal(size=(len(labels), len(self.centres)))
+        found = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+        return np.asarray(np.round(found, 6))
+
+    def filled(self, asked: IntArray) -> LabelSheet:
+        """The sheet with the labels of its pilot and of the rows ``asked``."""
+        names: list[int | None] = [None] * len(self.answers)
+        for place in [*range(self.sheet.n_pilot), *asked.tolist()]:
+            names[place] = int(self.answers[place])
+        return self.sheet.with_labels(names)
+
+    def certify(self, sheet: LabelSheet) -> Certificate:
+        made = calibrate(self.source, self.labels, self.target, labelled=sheet, method="PS-T", **self.rates)
+        return made
+
+    def error(self, made: Certificate) -> float:
+        """The share that is missed of a large sample of the target."""
+        hidden = self.rng.integers(0, len(self.centres), 20_000)
+        return float((~made.sets(self.scores(hidden, noise=1.3))[np.arange(len(hidden)), hidden]).mean())
+
+
+@given(st.integers(0, 10_000), st.sampled_from([(2, 200, 0.1), (2, 60, 0.1), (3, 200, 0.1), (2, 200, 0.05)]))
+@settings(deadline=None, max_examples=25)
+def test_lemma_4_blanks_never_raise_a_threshold_whichever_they_are(
+    seed: int, case: tuple[int, int, float]
+) -> None:
+    n_classes, budget, epsilon = case
+    world = World(seed, n_classes, budget=budget, epsilon=epsilon)
+    whole = world.certify(world.filled(np.arange(budget)))
+    missed = ~whole.sets(world.target[world.sheet.rows])[np.arange(budget), world.answers]
+    left = world.rng.random(budget) < world.rng.choice([0.1, 0.5])
+    left |= missed & (world.rng.random() < 0.5)  # by the labels themselves
+    left[world.sheet.n_pilot] = False  # one of the test has a label
+    left[-1] = left[world.sheet.n_pilot + 1] = True
+    left[-2] = False
+    found = world.certify(world.filled(np.flatnonzero(~left)))
+    assert (found.thresholds <= whole.thresholds).all()
+    assert any("left blank" in note for note in found.notes) or found.trivial
+
+
+@pytest.mark.parametrize(("seed", "epsilon", "most"), [(1, 0.05, 0.9), (2, 0.1, 1.0), (3, 0.05, 0.9)])
+def test_labels_that_are_asked_for_give_the_certificate_of_all(seed: int, epsilon: float, most: float) -> None:
+    world = World(seed, budget=400, epsilon=epsilon)
+    whole, asked, sheet = (
+        world.certify(world.filled(np.arange(400))),
+        np.empty(0, np.int64),
+        world.filled(np.arange(0)),
+    )
+    before = np.full(2, -np.inf)
+    while True:
+        found = next_labels(world.source, world.labels, world.target, labelled=sheet)
+        if not len(found.rows):
+            break
+        asked = np.append(asked, found.rows[:20])
+        sheet = LabelSheet(**{**fields(found.sheet), "labels": world.filled(asked).labels})
+        now = world.certify(sheet).thresholds
+        assert (now >= before).all()  # a label that is asked for never costs anything
+        before = now
+    np.testing.assert_array_equal(world.certify(found.sheet).thresholds, whole.thresholds)
+    assert sheet.n_filled <= most * 400
+    assert found.n_spared == 400 - sheet.n_filled
+    assert set(found.sheet.kept["needed"]) <= {"", "-"}
+
+
+def fields(sheet: LabelSheet) -> dict[str, Any]:
+    return {name: getattr(sheet, name) for name in LabelSheet.__slots__}
+
+
+@pytest.mark.montecarlo
+def test_the_promise_is_kept_whatever_is_left_blank() -> None:
+    """At δ = .2: half of the rows that the whole sheet misses are left out, chosen by their labels."""
+    broken, repeats = 0, 80
+    for seed in range(repeats):
+        world = World(seed, budget=150, delta=0.2, epsilon=0.1)
+        whole = world.certify(world.filled(np.arange(150)))
+        missed = ~whole.sets(world.target[world.sheet.rows])[np.arange(150), world.answers]
+        left = missed & (np.arange(150) % 2 == 0)
+        left[-1] = False
+        broken += world.error(world.certify(world.filled(np.flatnonzero(~left)))) > 0.1
+    assert binomtest(broken, repeats, 0.2, alternative="greater").pvalue > 1e-3
+
+
+def test_the_path_is_frozen_with_the_first_marks(tmp_path: Path) -> None:
+    world = World(5)
+    sheet = world.filled(np.arange(0))
+    marked = next_labels(world.source, world.labels, world.target, labelled=sheet).sheet
+    marked.save(tmp_path / "s.csv")
+    again = LabelSheet.load(tmp_path / "s.csv")
+    assert again.path == marked.path != ""
+    assert again.kept["needed"] == marked.kept["needed"]
+    answers = [*again.labels[: again.n_pilot]]
+    answers[0] = "1" if answers[0] == "0" else "0"
+    changed = again.with_labels([*answers, *map(str, world.answers[again.n_pilot :])])
+    with pytest.raises(InputError, match="a label of the pilot, the source"):
+        world.certify(changed)
+    with pytest.raises(InputError, match="a label of the pilot, the source"):
+        next_labels(world.source[1:], world.labels[1:], world.target, labelled=again)
+    with pytest.raises(UnfinishedSheetError, match="are the pilot"):
+        next_labels(world.source, world.labels, world.target, labelled=world.sheet.with_labels([0]))
+
+
+def test_later_looks_come_into_reach_and_never_cost_anything() -> None:
+    world = World(6, budget=300, looks=(150,), epsilon=0.1)
+    first = world.certify(world.filled(np.arange(150)))
+    gap = np.delete(np.arange(230), 200)
+    found = world.certify(world.filled(gap))
+    assert (found.thresholds >= first.thresholds - 1e-12).all()
+    whole = world.certify(world.filled(np.arange(300)))
+    assert (found.thresholds <= np.maximum(whole.thresholds, first.thresholds)).all()
+
+
+def test_one_threshold_with_blanks_is_the_largest_that_passes() -> None:
+    rng = np.random.default_rng(0)
+    scores = rng.random((40, 3)).round(2)
+    test = Tally.from_scores(scores, rng.integers(0, 3, 40), classes=[0, 1, 2])
+    for hopeful in (False, True):
+        blanks = Blanks(rng.random((25, 3)).round(2), hopeful)
+        for cut in (-1, 0, 5, 20, 64, 65):
+            (found,) = set(largest_single(test, cut, blanks).tolist())
+            counts = [
+                test.misses(np.full(3, each)).sum() + blanks.missed(np.full(3, each))
+                for each in (found, found + 1e-9)
+            ]
+            assert counts[0] <= max(cut, 0) if cut < 0 else counts[0] <= cut
+            assert cut < 0 or found == np.inf or counts[1] > cut
+
+
+def test_with_a_sheet_contamination_is_taken_off_epsilon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blank rows may have no class: then ε - η is tested, not (ε - η) / (1 - η)."""
+    world, levels, solve = World(7), list[float](), PST.solve
+
+    def remembered(self: PST, tally: Tally, task: Task) -> Solution:
+        levels.append(task.epsilon)
+        return solve(self, tally, task)
+
+    monkeypatch.setattr(PST, "solve", remembered)
+    some = np.full(len(world.truth), np.nan)
+    some[:200] = world.truth[:200]
+    data = world.source, world.labels, world.target
+    calibrate(*data, labelled=world.filled(np.arange(200)), contamination=0.02, **world.rates)
+    calibrate(*data, target_labels=some, contamination=0.02, **world.rates)
+    assert levels == pytest.approx([0.08, 0.08 / 0.98])
+
+
+def test_the_command_marks_the_rows_of_the_sheet(tmp_path: Path) -> None:
+    world = World(8, epsilon=0.05)
+    for name, scores, labels in (("s", world.source, world.labels), ("t", world.target, None)):
+        lines = ["p_0,p_1" + ("" if labels is None else ",label")]
+        for place, row in enumerate(scores.tolist()):
+            lines.append(",".join(map(str, row)) + ("" if labels is None else f",{labels[place]}"))
+        (tmp_path / f"{name}.csv").write_text("\n".join(lines))
+    source, target, sheet = (tmp_path / name for name in ("s.csv", "t.csv", "sheet.csv"))
+    good("label", target, "--budget", "200", "--epsilon", "0.05", "--seed", "1", "-o", sheet)
+    made = LabelSheet.load(sheet)
+    made.with_labels(world.truth[made.rows[: made.n_pilot]]).save(sheet, overwrite=True)
+    assert "labels can still matter" in good("label", "--next", sheet, source, target).stdout
+    marked = LabelSheet.load(sheet)
+    assert marked.path
+    needed = [place for place, mark in enumerate(marked.kept["needed"]) if mark not in ("", "-")]
+    answers: list[object] = list(marked.labels)
+    for place in needed:
+        answers[place] = world.truth[marked.rows[place]]
+    marked.with_labels(answers).save(sheet, overwrite=True)
+    said = good(
+        "calibrate", source, target, "--labelled", sheet, "-m", "PS-T", "-e", "0.05", "-o", tmp_path / "c.json"
+    )
+    assert "left blank" in said.stdout or len(needed) == 200 - made.n_pilot
