@@ -335,7 +335,7 @@ def test_without_a_target_row_the_mean_of_the_correction_is_not_known() -> None:
 @pytest.mark.parametrize("unknown", ["epsilon", "alpha", "error_rate"])
 def test_the_limit_is_called_error(unknown: str) -> None:
     with pytest.raises(TypeError, match=rf"accept\(\) has no parameter '{unknown}'. Did you mean 'error'"):
-        accept(SOURCE, KINDS, TARGET, **{unknown: 0.1})
+        accept(SOURCE, KINDS, TARGET, **{unknown: 0.1})  # type: ignore[arg-type]
 
 
 def test_the_table_pays_for_the_bounds_of_the_mix() -> None:

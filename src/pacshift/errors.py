@@ -68,7 +68,7 @@ def did_you_mean(verb: Verb) -> Verb:
             if unknown is None:
                 raise
             meant = ELSEWHERE.get(unknown, "")
-            close = [name for name in (meant, ELSEWHERE.get(meant)) if name in known][:1]
+            close = [name for name in (meant, ELSEWHERE.get(meant, "")) if name in known][:1]
             close = close or difflib.get_close_matches(unknown, known, 1)
             hint = f"Did you mean {close[0]!r}?" if close else f"It has {', '.join(known)}."
             raise TypeError(f"{verb.__name__}() has no parameter {unknown!r}. {hint}") from None
