@@ -124,8 +124,13 @@ def _at_first_small(looks: Sequence[Callable[[], Certificate]], sample: Sample) 
     return next(sets, None) or last()
 
 
-def _by_sheet(sample: Sample, method: Method, asked: dict[str, Any], *, stop: Stop = _at_any) -> Certificate:
-    """The same number of labels from a sheet with looks; without labels the groups."""
+def _by_sheet(
+    sample: Sample, method: Method, asked: dict[str, Any], *, stop: Stop = _at_any, lazy: bool = False
+) -> Certificate:
+    """The same number of labels from a sheet with looks; without labels the groups.
+
+    Somebody ``lazy`` leaves out, of the whole sheet, every second row whose label has not the top score.
+    """
     given: dict[str, Any] = {
         name: value for name, value in asked.items() if name not in ("target_labels", "labels_per")
     }
@@ -133,6 +138,14 @@ def _by_sheet(sample: Sample, method: Method, asked: dict[str, Any], *, stop: St
     filled = _filled(sample.target, sample.target_labels, asked, groups=sample.target_groups)
     if filled is None:
         return _in_groups(sample, method, asked)
+    if lazy:
+        sheet = filled[-1]
+        top = [str(label) for label in sample.target[sheet.rows].argmax(axis=1)]
+        asked_for = [
+            label if place < sheet.n_pilot or label == top[place] or place % 2 else None
+            for place, label in enumerate(sheet.labels)
+        ]
+        filled = [sheet.with_labels(asked_for)]
     return stop(
         [
             partial(certify, sample.source, sample.labels, sample.target, method=method, labelled=one, **given)
@@ -207,12 +220,13 @@ ROUTES: dict[str, Callable[[Sample, Method, dict[str, Any]], Certificate]] = {
     "sheet": _by_sheet,
     "sheet, largest thresholds": partial(_by_sheet, stop=_at_largest),
     "sheet, first small sets": partial(_by_sheet, stop=_at_first_small),
+    "sheet, left blank": partial(_by_sheet, lazy=True),
     "monitor": _by_monitor,
     "labels as source": _labels_as_source,
 }
 """A new way is one more entry."""
 
-WITH_GROUPS = ("groups", "sheet", "sheet, largest thresholds", "sheet, first small sets")
+WITH_GROUPS = ("groups", "sheet", "sheet, largest thresholds", "sheet, first small sets", "sheet, left blank")
 """Ways on which rows may come in groups."""
 
 NAMED_ONLY = ("monitor", "labels as source")

@@ -118,6 +118,10 @@ NAMED = {
             "sheet, largest thresholds",
             label_share=1,
         ),
+        Try(
+            "blank rows of a sheet", labels_world(340), BY_LABELS, 0.2, LABELS, "sheet, left blank", label_share=1
+        ),
+        Try("shares and labels", two_kinds_world(), Subject(MIX), 0.2, LABELS, label_share=0.1),
         Try("looks, new source", looks_world(), BY_CLASS, 0.2, LABELS, "monitor", label_share=0.25),
         Try(
             "own source, 20",

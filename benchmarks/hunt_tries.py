@@ -21,6 +21,7 @@ from pacshift.methods import METHODS, Method
 from pacshift.methods.accept import Accept
 from pacshift.mix.prevalence import check_known_mix
 from pacshift.scores.transforms import TRANSFORMS
+from pacshift.tally import Tally
 from pacshift.tally.tops import top_labels
 
 ROUNDING = 1e-9
@@ -170,7 +171,7 @@ CLOSED_FORM = {"class_epsilon", "contamination", "known_mix", "target_labels"}
 
 OF_OTHERS = {
     TEST: {"contamination", "known_mix"},
-    MIX: {"known_mix"},
+    MIX: {"known_mix", "target_labels"},
     Accept.name: {"known_mix", "target_labels", "softmax"},
 }
 """Options of what is no method, or of one that has few."""
@@ -377,8 +378,16 @@ def _tested(case: Try, sample: Sample, asked: dict[str, Any]) -> Outcome:
 
 
 def _bounded(case: Try, sample: Sample, asked: dict[str, Any]) -> Outcome:
-    """Whether the intervals hold the label mix, the recall of each class and the accuracy, all at once."""
+    """Whether the intervals hold the label mix, the recall of each class and the accuracy, all at once.
+
+    With labels they answer together with label shift, which the worlds of this promise have.
+    """
     tally = both_sides(sample, grid=case.route == "grid", in_groups=case.route == "groups")
+    labels, _ = asked.pop("target_labels", None), asked.pop("labels_per", None)
+    if labels is not None:
+        places = [place for place, label in enumerate(labels) if label is not None]
+        few = Tally.from_scores(sample.target[places], [labels[place] for place in places], classes=tally.classes)
+        asked |= {"target_labels": few, "assume_label_shift": True}
     found = prevalence(tally, delta=case.delta, **asked)
     mix, recall = np.array(case.world.mix), case.world.target_law.recall
     accuracy = Interval(np.array(found.accuracy), np.array(found.accuracy_at_most))

@@ -184,9 +184,9 @@ def test_the_text_of_the_year_tells_what_is_printed() -> None:
         months = list(month_abbr)[1:]
         ends = months.index(first[:3]), months.index((last or first)[:3])
         assert word != "and" or ends[1] == ends[0] + 1
-        verdicts = set(re.findall(r"`(kept|consistent|broken|refuted)`", text))
+        verdicts = set(re.findall(r"`(kept|not-proven|broken|shift-rejected)`", text))
         told |= dict.fromkeys(months[ends[0] : ends[1] + 1], verdicts)
-    printed = re.findall(r"^(\w{3}): (\w+)", page, re.MULTILINE)[:9]
+    printed = re.findall(r"^(\w{3}): ([\w-]+)", page, re.MULTILINE)[:9]
     assert told == {month: {verdict} for month, verdict in printed}
 
 

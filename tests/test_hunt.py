@@ -85,6 +85,8 @@ DRAWS = {
     "ids, alike on both sides": 120,
     "one label per patient": 20,
     "looks, largest thresholds": 20,
+    "blank rows of a sheet": 60,
+    "shares and labels": 60,
     "looks, new source": 70,
     "own source, 20": 40,
     "own source, 60": 20,
@@ -177,6 +179,7 @@ BREAKS: dict[str, tuple[tuple[str, Any], ...]] = {
     "accepted, labels": (
         ("pacshift.methods.accept.few_are_wrong", lambda wrong, n, error, delta: n and wrong <= error * n),
     ),
+    "blank rows of a sheet": (("pacshift.paths.labelled.Blanks.missed", lambda blanks, cuts: 0),),
     "accepted, ties, used in float32": (
         ("pacshift.tally.tops.top_labels", in_given_precision),
         ("pacshift.rows.sets.top_labels", in_given_precision),
@@ -186,7 +189,7 @@ BREAKS: dict[str, tuple[tuple[str, Any], ...]] = {
 
 @pytest.mark.montecarlo
 @pytest.mark.parametrize("name", BREAKS)
-def test_what_breaks_the_promise_of_what_is_accepted_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_breaks_a_promise_on_purpose_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for what, broken in BREAKS[name]:
         monkeypatch.setattr(what, broken)
     assert chance(drawn(name, DRAWS[name])) < SURE

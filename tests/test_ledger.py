@@ -523,13 +523,14 @@ def in_groups() -> Any:
     )
 
 
-def by_sheet(n_classes: int, *, shifted: bool = True, **asked: Any) -> Any:
-    """Three looks, of which the second is taken; some rows cannot be labelled."""
+def by_sheet(n_classes: int, *, shifted: bool = True, blank: bool = False, **asked: Any) -> Any:
+    """Three looks, of which the second is taken; some rows cannot be labelled, and some are left ``blank``."""
     data = rows(n_classes, shifted=shifted)
     rates: dict[str, Any] = {"epsilon": asked.pop("epsilon", 0.3), "delta": DELTA}
     sheet = label_sheet(data.target, budget=400, looks=(100, 200), rng=1, **rates)
     answers = ["?" if place % 50 == 0 else int(data.truth[row]) for place, row in enumerate(sheet.rows[:200])]
-    return calibrate(data.source, data.labels, data.target, labelled=sheet.with_labels(answers), **rates, **asked)
+    given = [None if blank and place > 150 and place % 3 == 0 else one for place, one in enumerate(answers)]
+    return calibrate(data.source, data.labels, data.target, labelled=sheet.with_labels(given), **rates, **asked)
 
 
 def accepted(n_classes: int, *, how: str = "rows", shifted: bool = True, n_labels: int = 0, **asked: Any) -> Any:
@@ -575,6 +576,8 @@ CASES: dict[str, tuple[Callable[[], Any], set[str]]] = {
     "K = 2, labels, everything asked for": (lambda: by_rows(2, n_labels=300, **ALL), {"capped", "mix_bounds"}),
     "K = 2, looks, everything asked for": (lambda: by_sheet(2, **ALL), {"capped", "mix_bounds"}),
     "K = 2, looks, PS-T": (lambda: by_sheet(2, method="PS-T", class_epsilon=0.5), {"PST.solve", "capped"}),
+    "K = 2, blanks, everything asked for": (lambda: by_sheet(2, blank=True, **ALL), {"capped", "mix_bounds"}),
+    "K = 5, blanks, PS-T": (lambda: by_sheet(5, blank=True, method="PS-T"), {"PST.solve"}),
     "K = 5, score rows": (lambda: by_rows(5, epsilon=0.2), {"bernstein_upper", "Mixture.__init__"}),
     "K = 5, groups": (in_groups, {"PSLP.solve"}),
     "K = 5, counts of labels": (lambda: by_tally(5, n_labels=300, method="PS-T"), {"look_cuts"}),

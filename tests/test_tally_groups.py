@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,6 +15,8 @@ from scipy.stats import chisquare
 from pacshift import InputError, Tally
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.files.codec import record
+from pacshift.rows.arrow.batch import ArrowBatch, Layout
+from pacshift.rows.arrow.source import Records
 from pacshift.scores.check import check_scores
 from pacshift.tally.coins import group_coins, name_hashes, rows_digest
 from pacshift.tally.groups import Grouped, check_groups, choose_labelled, choose_rows, one_row_per_group, row_keys
@@ -73,6 +76,18 @@ def test_the_same_names_get_other_coins_in_another_sample() -> None:
     assert abs(np.corrcoef(chosen[-1], renamed)[0, 1]) < 0.08
 
 
+def test_coins_of_ids_in_a_row_are_as_good_as_independent() -> None:
+    """Whole numbers are mixed as they are. Neighbours, in steps or in one bit, share no bit of their coins."""
+    ids = np.arange(20_000, dtype=np.uint64)
+    for more in range(3):
+        coins = group_coins(ids, np.array([20_000, 5, more], np.uint64), "source")
+        assert chisquare(np.bincount((coins >> np.uint64(56)).astype(int))).pvalue > 1e-4
+        others = [np.roll(coins, step) for step in (1, 2, 7, 1000)] + [coins[ids ^ np.uint64(4)]]
+        for other in others:
+            ones = np.unpackbits((coins ^ other).view(np.uint8).reshape(-1, 8), axis=1).sum(axis=0, dtype=int)
+            assert (np.abs(ones - 10_000) < 550).all()  # 5.5 standard deviations
+
+
 def test_source_and_target_that_are_numbered_alike_share_no_coins() -> None:
     scores, names = check_scores([[0.9, 0.1], [0.2, 0.8]] * 2000, name="rows"), np.repeat(np.arange(2000), 2)
     source, target = (one_row_per_group(names, scores, labels) % 2 for labels in (np.zeros(4000, int), None))
@@ -104,7 +119,7 @@ def test_which_row_counts_where_some_have_a_label(labels_per: Any, labels: Any, 
     marks = np.array([-1 if label is None else label for label in labels])
     names, rows = name_hashes("aaabb"), row_keys(scores.values)
     coins = group_coins(names, rows_digest(names, rows), "target")
-    found = choose_labelled(coins, rows, marks, labels_per)
+    found = choose_labelled(names, coins, rows, marks, labels_per)
     assert found.tolist() == (counted or one_row_per_group(list("aaabb"), scores).tolist())
 
 
@@ -154,6 +169,25 @@ def test_ids_are_compared_as_text(groups: Any) -> None:
     assert len(np.unique(check_groups(["1", "01", "1.0", "1"], n_rows=4, name="groups"))) == 3
 
 
+@pytest.mark.parametrize("largest", [7, 10**18 - 1, 10**18, 2**63 - 1])
+def test_whole_numbers_are_their_text_however_large(largest: int) -> None:
+    """Up to 18 digits they are mixed as they are, beyond as text: the same in an array, a list, text and Arrow."""
+    ids, scores = [largest, -largest, 0, 12], np.full((4, 2), 0.5)
+    found = check_groups(np.array(ids), n_rows=4, name="groups")
+    assert len(set(found.tolist())) == 4
+    for other in (ids, list(map(str, ids)), np.array(ids, object)):
+        assert np.array_equal(found, check_groups(other, n_rows=4, name="groups"))
+    table = pa.record_batch({"0": scores[:, 0], "1": scores[:, 1], "id": pa.array([*ids[:3], None], pa.int64())})
+    names, missing = ArrowBatch(
+        Records(table, "", 0), Layout(("0", "1"), (0, 1), group="id"), "none", False
+    ).group_names()
+    assert np.array_equal(names[:3], found[:3])
+    assert missing is not None
+    assert missing.tolist() == [False, False, False, True]
+    above = np.array([2**63, 2**64 - 1], np.uint64)
+    assert np.array_equal(check_groups(above, n_rows=2, name="groups"), name_hashes(map(str, above.tolist())))
+
+
 @pytest.mark.parametrize(
     ("groups", "message"),
     [
@@ -194,8 +228,8 @@ def test_row_keys_know_scores_and_label_and_nothing_else() -> None:
 
 def test_the_last_row_is_chosen_by_the_largest_coin() -> None:
     top = np.full(3, np.uint64(2**64 - 1))
-    assert choose_rows(top, np.array([5, 1, 3], np.uint64)).tolist() == [0]
-    assert choose_rows(top * np.uint64(0), np.array([5, 1, 3], np.uint64)).tolist() == [1]
+    assert choose_rows(top, top, np.array([5, 1, 3], np.uint64)).tolist() == [0]
+    assert choose_rows(top, top * np.uint64(0), np.array([5, 1, 3], np.uint64)).tolist() == [1]
 
 
 def test_sums_remember_their_parts_and_refuse_to_mix_groups_and_rows() -> None:

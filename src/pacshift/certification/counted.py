@@ -15,7 +15,7 @@ from pacshift.arrays import LabelsLike, ScoresLike
 from pacshift.certificate import Certificate
 from pacshift.certificate.provenance import Counting
 from pacshift.certification.label_sheet import LabelSheet
-from pacshift.certification.labelled import by_sheet, split_at_random
+from pacshift.certification.labelled import by_sheet, by_tally, split_at_random
 from pacshift.certification.request import Request
 from pacshift.certification.trust import one_label_error, points_below
 from pacshift.errors import InputError
@@ -103,12 +103,7 @@ def count(
     if isinstance(source, Tally):
         if not isinstance(labelled, Tally):
             return Data(source)
-        if (labelled.source_grouped is None) != (source.target_grouped is None):  # draws of another kind
-            raise InputError(
-                "target_labels: the labelled rows and the target must both be counted with groups=, or both "
-                "without."
-            )
-        return Data(source, LabelledTarget.of_tally(labelled))
+        return Data(source, by_tally(labelled, source))
     assert transform is not None  # only counts do without
     grid, bins = (None, method.needs_bins) if counting is None else (counting.grid, counting.bins)
     if predicted is None:

@@ -64,10 +64,19 @@ def _count(scores: Matrix, labels: IntArray, transform: Transform, tally: Tally)
     return replace(found, softmax=tally.softmax)
 
 
+def by_tally(labelled: Tally, tally: Tally) -> LabelledTarget:
+    """Counts of labelled rows, which must be draws of the same kind as the target's."""
+    if (labelled.source_grouped is None) != (tally.target_grouped is None):
+        raise InputError(
+            "target_labels: the labelled rows and the target must both be counted with groups=, or both without."
+        )
+    return LabelledTarget.of_tally(labelled)
+
+
 def labels_of(target: Rows | None, given: LabelSheet | Tally | None, tally: Tally) -> LabelledTarget | None:
     """The labelled rows as counts alone, for shares: of a tally, of a sheet, or of the target's own labels."""
     if isinstance(given, Tally):
-        return LabelledTarget.of_tally(given)
+        return by_tally(given, tally)
     if target is None:
         return None
     if isinstance(given, LabelSheet):

@@ -230,11 +230,16 @@ def by_both(tally: Tally, request: Request, sample: LabelledTarget, *, is_random
         require_unseen(sample.chance_to_match(tally))
         if sample.n_rows >= tally.n_target:  # no other predictions are left
             return None
+        if (sample.counted.confusion.sum(axis=1) > tally.target).any():
+            raise InputError(
+                "target_labels: more labelled rows than target rows have one of the predictions. Count the "
+                "labelled rows among the target as well."
+            )
     of_test = BY_TEST * delta / (2 if is_random else 1)
     if is_random and not classes_carry_over(sample.counted, tally, delta=of_test):
         return None
     assumption = check_label_shift(tally, replace(request, delta=of_test / ASSUMPTION_SHARE))
-    if assumption.refuted:
+    if refusal_of(assumption, request) is not None:
         return None
     labels = mix_within(request, sample, delta=BY_LABELS * delta)
     pooled, share = sample.counted if is_random else None, BY_LABEL_SHIFT * delta

@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from time import perf_counter
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -236,6 +236,8 @@ class Rows(ABC):
     """The table in a message about another one: its files."""
     watch: Watch = unwatched
     again: Again = "dear"
+    is_one_batch: ClassVar[bool] = False
+    """Whether all rows come as one batch, on which work is parallel inside."""
     last: Pass = field(default_factory=Pass)
     """What the last pass has found; views of the same rows share it."""
 
@@ -294,8 +296,7 @@ class Rows(ABC):
         found = self.begin(keep, progress)
         self.last.files = found.files
         is_first, bad, n_done = not found.files, found.faults, 0
-        # Rows in memory are one batch, and work on it is parallel inside.
-        for batch, result in (job() for job in jobs) if self.again == "cheap" else map_ordered(jobs):
+        for batch, result in (job() for job in jobs) if self.is_one_batch else map_ordered(jobs):
             own = found.files.setdefault(batch.file, FileRows())
             own.n_given += batch.n_rows - batch.faults.n_rows
             own.n_rows += batch.n_rows if is_first else 0

@@ -25,7 +25,10 @@ from pacshift.tally.once import Input, Role
 Periods = Callable[[Batch], IntArray]
 """The period of each row of a batch, where there is one row per group and period."""
 
-_BLOCK_ROWS = 1 << 15  # keys are made of few rows at a time: near the processor
+_BLOCK_VALUES = 1 << 16  # keys are made of few scores at a time: four times as many take twice as long
+_TAKEN_VALUES = 1 << 16
+"""Of rows in memory, those chosen are copied few at a time, .5 MB: all of them would be another matrix."""
+_LEAST_TAKEN = 1 << 10  # rows: each batch costs some calls
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,8 +69,9 @@ def keys_of(batch: Batch, role: Role, within: Periods | None = None) -> Keys:
     scores, labels, names = batch.given[own], batch.labels, names if kept.all() else names[kept]
     labels = None if labels is None else labels[own]
     rows, digest = np.empty(len(scores), np.uint64), np.zeros(3, np.uint64)
-    for first in range(0, len(rows), _BLOCK_ROWS):
-        part = slice(first, first + _BLOCK_ROWS)
+    step = max(1, _BLOCK_VALUES // scores.shape[1])
+    for first in range(0, len(rows), step):
+        part = slice(first, first + step)
         rows[part] = row_keys(scores[part], labels[part] if labels is not None and role == "source" else None)
         digest += rows_digest(names[part], rows[part])
     marks = labels if role == "target" else None
@@ -108,8 +112,6 @@ class Chooser:
     within: Periods | None = None
     labels_per: LabelsPer | None = None
     choice: Choice | None = None
-    taken: Batch | None = None
-    """The chosen rows, where all are in memory and later passes need them as well."""
 
     def choose(self, keep: Sequence[str] = (), progress: Progress | None = None) -> Choice:
         if self.choice is not None:
@@ -122,16 +124,18 @@ class Chooser:
                 digests[period] = digests.get(period, np.uint64(0)) + digest
         numbers = _joined([part.rows for part in parts])
         coins = _joined([part.coins(digests, rows.role) for part in parts])
+        names = _joined([part.names for part in parts])
+        groups = names if self.within is None else coins
         marks = [part.marks for part in parts if part.marks is not None]
         if marks:
-            chosen = choose_labelled(coins, numbers, np.concatenate(marks), self.labels_per)
+            chosen = choose_labelled(groups, coins, numbers, np.concatenate(marks), self.labels_per)
         else:
-            chosen = choose_rows(coins, numbers)
-        names = _joined([part.names for part in parts])[chosen]
-        usable = np.flatnonzero(_joined([part.kept for part in parts]))
+            chosen = choose_rows(groups, coins, numbers)
+        kept = _joined([part.kept for part in parts])
+        places = chosen if kept.all() else np.flatnonzero(kept)[chosen]
         n_by_period = {period: int(digest[0]) for period, digest in digests.items()}
         in_all = np.sum(list(digests.values()), axis=0, dtype="<u8")
-        self.choice = Choice(usable[chosen], names, n_by_period, in_all.tobytes().hex(), deepcopy(rows.last))
+        self.choice = Choice(places, names[chosen], n_by_period, in_all.tobytes().hex(), deepcopy(rows.last))
         return self.choice
 
 
@@ -180,16 +184,16 @@ class OnePerGroup(Rows):
 
     def batches(self, keep: Sequence[str] = ()) -> Iterator[Batch]:
         """The chosen rows of every batch. A table that gives its rows in another order this time is refused."""
-        if self.chooser.taken is not None:
-            yield self.chooser.taken
-            return
         choice = self.chooser.choose(keep)
         for batch in self.rows.batches(keep):
             start, stop = np.searchsorted(choice.places, [batch.first, batch.first + batch.n_rows])
+            if self.rows.is_one_batch:  # in memory, where rows cannot change
+                step = max(_LEAST_TAKEN, _TAKEN_VALUES // len(self.classes))
+                parts = np.array_split(choice.places, range(step, stop, step))
+                yield from (batch.take(places) for places in parts)
+                return
             part = batch.take(choice.places[start:stop] - batch.first)
-            if self.again == "cheap":  # the rows cannot change
-                self.chooser.taken = part
-            elif not np.array_equal(part.group_names()[0], choice.names[start:stop]):
+            if not np.array_equal(part.group_names()[0], choice.names[start:stop]):
                 raise InputError(
                     f"{batch.file}: the rows came in another order when they were read again, so that one row of "
                     "each group cannot be told. Sort the table, or save it as a file first."
@@ -203,10 +207,10 @@ class OnePerGroup(Rows):
         return replace(self, labels="all", rows=self.rows.requiring_labels())
 
     def n_shared(self, other: Rows) -> int:
-        """How many groups are in both."""
+        """How many groups are in both, which have no periods: names differ within each."""
         if not isinstance(other, OnePerGroup):
             return 0
-        return len(np.intersect1d(self.choice.names, other.choice.names))
+        return len(np.intersect1d(self.choice.names, other.choice.names, assume_unique=True))
 
     def require_plausible(self, class_counts: IntArray) -> None:
         self.rows.require_plausible(class_counts)

@@ -7,7 +7,7 @@ what they are given.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -135,6 +135,7 @@ class MemoryRows(Rows):
 
     batch: "MemoryBatch"
     again: Again = "cheap"
+    is_one_batch: ClassVar[bool] = True
 
     def batches(self, keep: Sequence[str] = ()) -> Iterator[Batch]:
         yield self.batch

@@ -11,13 +11,15 @@ engine the rows were counted.
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pacshift.arrays import KeyArray
 from pacshift.scores.transforms import mixed
 
 if TYPE_CHECKING:
@@ -49,30 +51,42 @@ def score_coins(purpose: str, tally: "Tally", seed: int) -> np.random.Generator:
     return coins(purpose, seed, tally.values, tally.counts, tally.starts)
 
 
-def name_hashes(names: Iterable[str]) -> NDArray[np.uint64]:
-    """A number of 64 bits for each name of a group.
+_BLOCK_NAMES = 1 << 14  # few names at a time: a text takes more than its place in an array
+_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}", re.ASCII)
+_FIRST = frozenset("-0123456789")
+_MOST_WHOLE = 10**18
 
-    >>> name_hashes(["ann", "bob", "ann"]) % 1000
-    array([772, 101, 772], dtype=uint64)
+
+def name_hashes(names: Iterable[str]) -> KeyArray:
+    """A number of 64 bits for each name of a group: a whole number of up to 18 digits is its own.
+
+    Of any other name it is the beginning of its SHA-256. ``group_coins`` mixes them, so that ids in a row do no
+    harm.
+
+    >>> name_hashes(["ann", "7", "ann"]) % 1000
+    array([772,   7, 772], dtype=uint64)
     """
-    return _hashes(b"pacshift group " + name.encode("utf-8", "surrogatepass") for name in names)
+    found, rest = [], iter(names)
+    while words := [_word(name) for name in islice(rest, _BLOCK_NAMES)]:
+        found.append(np.frombuffer(b"".join(words), "<u8").astype(np.uint64))
+    return np.concatenate(found) if found else np.empty(0, np.uint64)
 
 
-def number_hashes(numbers: NDArray[np.integer[Any]]) -> NDArray[np.uint64]:
+def _word(name: str) -> bytes:
+    if name[:1] in _FIRST and _WHOLE.fullmatch(name):
+        return int(name).to_bytes(8, "little", signed=True)
+    return hashlib.sha256(b"pacshift group " + name.encode("utf-8", "surrogatepass")).digest()[:8]
+
+
+def number_hashes(numbers: NDArray[np.integer[Any]]) -> KeyArray:
     """Those of names that are whole numbers, without a text of each.
 
     >>> bool((number_hashes(np.array([7, -12])) == name_hashes(["7", "-12"])).all())
     True
     """
-    return _hashes(b"pacshift group %d" % number for number in map(int, numbers))
-
-
-def _hashes(texts: Iterator[bytes]) -> NDArray[np.uint64]:
-    """The first 64 bits of the SHA-256 of each, few at a time: each takes more than its place in an array."""
-    sha256, found = hashlib.sha256, []
-    while digests := [sha256(text).digest() for text in islice(texts, 1 << 14)]:
-        found.append(np.frombuffer(b"".join(digests), "<u8")[::4].astype(np.uint64))
-    return np.concatenate(found) if found else np.empty(0, np.uint64)
+    if len(numbers) and not -_MOST_WHOLE < int(numbers.min()) <= int(numbers.max()) < _MOST_WHOLE:
+        return name_hashes(map(str, numbers.tolist()))
+    return numbers.astype(np.int64, copy=False).view(np.uint64)
 
 
 def rows_digest(names: NDArray[np.uint64], rows: NDArray[np.uint64]) -> NDArray[np.uint64]:

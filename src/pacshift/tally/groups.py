@@ -57,6 +57,7 @@ class Grouped:
 
 
 _BLOCK_NAMES = 1 << 14  # few texts at a time: each takes more than its place in an array
+_BLOCK_KEYS = 1 << 15  # keys are sorted few at a time: near the processor
 
 LOG_OF_A_MILLIONTH = -13.8
 """Below this log-probability labels did not come about as they were said to."""
@@ -68,12 +69,14 @@ def check_groups(groups: LabelsLike, *, n_rows: int, name: str, index: Any = Non
     ``index`` is that of a pandas frame of the rows; groups that have one must have the same.
 
     >>> check_groups([7, "7", 7.0, "b"], n_rows=4, name="groups") % 1000
-    array([710, 710, 710, 611], dtype=uint64)
+    array([  7,   7,   7, 611], dtype=uint64)
     """
     values = name_array(groups, name, "group ids")
     if values.shape != (n_rows,):
         raise InputError(f"{name}: one group id per row is needed ({n_rows:,}), got shape {values.shape}.")
     require_same_index(index, groups, name, what="group ids")
+    if values.dtype.kind in "iu":
+        return number_hashes(values)
     texts: Sequence[str | None]
     if values.dtype.kind == "O":
         numbers: dict[str | None, int] = {}  # every name once: looked up faster than hashed
@@ -82,8 +85,6 @@ def check_groups(groups: LabelsLike, *, n_rows: int, name: str, index: Any = Non
         place, texts = np.fromiter(each, np.int64, n_rows), list(numbers)
     else:
         found, place = np.unique(values, return_inverse=True)
-        if found.dtype.kind in "iu":
-            return number_hashes(found)[place]
         texts = [_text(one) for one in found.tolist()]
     if None in texts:
         bad = np.array([text is None for text in texts], bool)[place]
@@ -116,23 +117,33 @@ def row_keys(scores: NDArray[np.floating[Any]], labels: IntArray | None = None) 
     return mixed(total if labels is None else total + mixed(labels.astype(np.uint64)))
 
 
-def choose_rows(groups: NDArray[np.uint64], rows: NDArray[np.uint64], marks: IntArray | None = None) -> IntArray:
+def choose_rows(groups: KeyArray, coins: KeyArray, rows: KeyArray, marks: IntArray | None = None) -> IntArray:
     """Places of one row of each group, ascending (Lemma 1 of docs/methods/groups.md).
 
-    ``groups`` holds the coin of each row's group and ``rows`` its ``row_keys``. With the coin u in [0, 1), row
-    number floor(u n) of the n rows of a group is chosen; rows that are alike are interchangeable. ``marks`` tell
-    rows of equal scores apart, of which some have a label and some have none.
+    ``groups`` tells groups apart: where they lie in order, nothing has to be sorted. ``coins`` holds the coin of
+    each row's group and ``rows`` its ``row_keys``. With the coin u in [0, 1), row number floor(u n) of the n rows
+    of a group is chosen; rows that are alike are interchangeable. ``marks`` tell rows of equal scores apart, of
+    which some have a label and some have none.
     """
-    order = np.lexsort((rows, groups) if marks is None else (marks, rows, groups))
-    sorted_groups = groups[order]
-    starts = np.flatnonzero(np.append(True, sorted_groups[1:] != sorted_groups[:-1])[: len(order)])
-    sizes = np.diff(starts, append=len(groups))
-    coins = (sorted_groups[starts] >> np.uint64(11)) * 2.0**-53  # numbers of 64 bits as numbers in [0, 1)
-    return np.sort(order[starts + np.minimum(sizes * coins, sizes - 1).astype(np.int64)])
+    order = np.argsort(groups, kind="stable")
+    in_order = groups[order]
+    starts = np.flatnonzero(np.append(True, in_order[1:] != in_order[:-1])[: len(order)])
+    del in_order
+    sizes, chosen = np.diff(starts, append=len(groups)), order[starts]
+    for size in (2 + np.flatnonzero(np.bincount(sizes)[2:])).tolist():  # groups of one size are rows of a matrix
+        alike, step = np.flatnonzero(sizes == size), max(1, _BLOCK_KEYS // size)
+        for own in (alike[first : first + step] for first in range(0, len(alike), step)):
+            members = order[starts[own, None] + np.arange(size)]
+            ranked = np.lexsort((rows[members],) if marks is None else (marks[members], rows[members]))
+            share = (coins[chosen[own]] >> np.uint64(11)) * 2.0**-53  # numbers of 64 bits as numbers in [0, 1)
+            rank = np.minimum(size * share, size - 1).astype(np.int64)[:, None]
+            chosen[own] = np.take_along_axis(members, np.take_along_axis(ranked, rank, 1), 1)[:, 0]
+    chosen.sort()
+    return chosen
 
 
 def choose_labelled(
-    groups: NDArray[np.uint64], rows: NDArray[np.uint64], marks: IntArray, labels_per: LabelsPer | None
+    groups: KeyArray, coins: KeyArray, rows: KeyArray, marks: IntArray, labels_per: LabelsPer | None
 ) -> IntArray:
     """The same where some rows have a label, their ``marks`` of 0 and more (Lemma 2 of docs/methods/groups.md).
 
@@ -152,7 +163,7 @@ def choose_labelled(
                     "groups was: labels_per='group'. If they are those of a label sheet of these groups, leave "
                     "out labels_per=."
                 )
-        return choose_rows(groups, rows, marks)
+        return choose_rows(groups, coins, rows, marks)
     if labels_per == "group":
         if n_labels.max() > 1:
             raise InputError(
@@ -161,10 +172,10 @@ def choose_labelled(
                 "whatever their group: labels_per='row'. If several random rows of each of some random groups "
                 "were: keep the label of one of them, chosen at random."
             )
-        places = choose_rows(groups, rows)
+        places = choose_rows(groups, coins, rows)
         return np.sort(np.append(places[n_labels[own[places]] == 0], np.flatnonzero(labelled)))
     whole = (n_labels == sizes)[own]
-    places = choose_rows(groups, rows, np.where(whole, marks, -1))
+    places = choose_rows(groups, coins, rows, np.where(whole, marks, -1))
     labelled &= ~whole
     labelled[places] = False
     if labelled.any():
@@ -215,4 +226,4 @@ def one_row_per_group(
             raise not_finite_error(to_probabilities(scores, name=name) if softmax else scores, name)
         keys[rows] = row_keys(block, None if labels is None else labels[rows])
     coins = group_coins(names, rows_digest(names, keys), "target" if labels is None else "source")
-    return choose_rows(coins, keys)
+    return choose_rows(names, coins, keys)

@@ -18,7 +18,7 @@ from pacshift.rows.columns import Columns
 from pacshift.scores.check import SAMPLE_ROWS, is_finite, unusable_rows
 from pacshift.scores.names import NOT_FOUND, find_name, is_missing, match_labels, places_by_text, text_of
 from pacshift.scores.transforms import softmax
-from pacshift.tally.coins import name_hashes
+from pacshift.tally.coins import name_hashes, number_hashes
 from pacshift.tally.counter import Counter
 
 
@@ -151,6 +151,9 @@ class ArrowBatch(Batch):
 
     def group_names(self) -> tuple[KeyArray, BoolArray | None]:
         column = without_codes(self.data.column(len(self.layout.columns) + (self.layout.label is not None)))
+        if pa.types.is_integer(column.type):
+            missing = plain_array(column.is_null().cast(pa.uint8())).astype(bool) if column.null_count else None
+            return number_hashes(plain_array(column.fill_null(0))), missing
         encoded = column.dictionary_encode()
         names = [None if is_missing(name) else text_of(name) for name in [*encoded.dictionary.to_pylist(), None]]
         codes = plain_array(encoded.indices.fill_null(len(names) - 1))
