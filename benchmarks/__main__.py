@@ -49,6 +49,8 @@ PARTS = {
         "strata.run",
         "what strata cost, and what they certify without bounds (needs --data for the latter)",
     ),
+    "accept": ("accept.run", "what is accepted, and how much of it is wrong, on real scores (needs --data)"),
+    "accept-choices": ("accept.choices", "constants of accept, compared in simulated worlds"),
     "plans": ("plans.run", "set sizes that plans foresee, beside true ones (--data for real scores)"),
     "populations": ("populations.run", "one half of the people certified for the other half (needs --data)"),
     "twins": ("twins.run", "how close the twins are to the real scores (needs --data)"),

@@ -39,6 +39,8 @@ BLOCKS = {
     "benchmarks/results/strata-cost.md": ("strata-cost",),
     "benchmarks/results/strata-danger.md": ("strata-danger",),
     "benchmarks/results/plans.md": ("plans",),
+    "docs/methods/accept.md": ("accept",),
+    "benchmarks/results/accept-choices.md": ("accept-choices",),
     "benchmarks/results/populations.md": ("populations",),
     "benchmarks/results/many-classes.md": ("many",),
     "paper/data-sets.md": ("shipped", "twins"),
@@ -47,10 +49,9 @@ BLOCKS = {
         "verdicts",
         "questions",
         "panels",
-        "counts",
-        "heart-misses",
         "figures",
     ),
+    "benchmarks/results/reproduce.md": ("counts", "heart-misses"),
 }
 """Pages with the blocks that the lab writes. Those of the site are in docs/, the others in RESULTS."""
 

@@ -14,6 +14,7 @@ from pacshift import (
     AssumptionError,
     Certificate,
     InputError,
+    Monitor,
     Population,
     Tally,
     UninformativeWarning,
@@ -225,6 +226,43 @@ def test_other_verbs_refuse_it() -> None:
     ):
         with pytest.raises(InputError, match=r"pacshift\.accept"):
             call()
+
+
+def test_a_monitor_refuses_it(made: Certificate) -> None:
+    with pytest.raises(InputError, match="a monitor watches sets"):
+        Monitor(Tally.from_scores(SOURCE, KINDS, classes=LETTERS.classes), certificate=made)
+
+
+def test_the_report_says_it(made: Certificate) -> None:
+    page = pytest.importorskip("pacshift.report", reason="needs pacshift[report]").render_report(made)
+    assert "wrong if accepted" in page
+    assert "labels in a set" not in page.partition("<h2")[0]
+    assert made.plot() is not None
+
+
+def test_the_command_line_goes_all_the_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import csv
+
+    from commands import good, run
+
+    monkeypatch.chdir(tmp_path)
+    new, truth = LETTERS.draw([0.3, 0.3, 0.4], 2000, rng=4)
+    for name, scores, labels in (("s", SOURCE, KINDS), ("t", TARGET, None), ("l", new, truth)):
+        columns = {f"p_{kind}": scores[:, place] for place, kind in enumerate(LETTERS.classes)}
+        csv.write_csv(pa.table(columns | ({} if labels is None else {"label": labels.astype(str)})), f"{name}.csv")
+    good("accept", "s.csv", "t.csv", "--error", "0.05", "-o", "a.json")
+    assert "accepted" in good("predict", "a.json", "t.csv", "-o", "sets.csv").output
+    sizes = [line.rpartition(",")[2] for line in Path("sets.csv").read_text().splitlines()[1:]]
+    made = Certificate.load("a.json")
+    assert made.set_sizes is not None
+    assert sizes.count("1") == made.set_sizes[1]
+    assert "accepted as" in good("check", "a.json", "l.csv").output
+    good("verify", "a.json", "s.csv", "t.csv")  # exit code 0: it is the same
+    good("report", "a.json", "-o", "a.html")
+    refused = run("accept", "s.csv", "l.csv", "--error", "2", "-o", "b.json")
+    assert refused.exit_code == 2
+    assert "--error" in refused.output
 
 
 # The lemmas
@@ -475,3 +513,22 @@ def test_the_table_by_label_holds_the_truth() -> None:
 def test_without_labels_there_is_nothing_to_test() -> None:
     with pytest.raises(InputError, match="needs labelled target rows"):
         AcceptByLabels().solve(Tally.from_scores(SOURCE, KINDS, classes=LETTERS.classes), Task(0.1, 0.1))
+
+
+def test_blank_rows_count_as_wrong_where_they_are_accepted() -> None:
+    """So a sheet with blanks never accepts more than it would with all labels, whichever rows are blank."""
+    target, truth = (
+        np.roll(TARGET, 1, axis=1),
+        np.roll(np.array(LETTERS.classes, object), -1)[np.searchsorted(np.array(LETTERS.classes, object), TRUTH)],
+    )
+    sheet = label_sheet(target, budget=1500, epsilon=0.05, delta=0.05, classes=LETTERS.classes, rng=1)
+    in_test, top = np.arange(1500) >= sheet.n_pilot, target[sheet.rows].max(axis=1)
+    shares = []
+    for blank in (top < 0, top < 0.6, np.arange(1500) % 60 == 0):
+        answers = [None if left else name for left, name in zip(blank & in_test, truth[sheet.rows], strict=True)]
+        found = accept(SOURCE, KINDS, target, **ASKED, labelled=sheet.with_labels(answers))
+        assert found.method == "ACCEPT-T"
+        shares.append(wrong_among_accepted(found, target, truth)[0])
+    everything, unsure, some = shares
+    assert everything >= unsure > 0.5  # cases that are asked need no label
+    assert everything > some

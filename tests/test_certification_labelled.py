@@ -317,7 +317,7 @@ def test_missing_labels_in_all_their_forms(given: Any, places: list[int], labels
     [
         ([0, 1], {}, r"one entry per target row \(2,000\).* got shape \(2,\)"),
         ([None] * 2000, {}, "no row has a label"),
-        ([7] + [None] * 1999, {}, "1 label.s. have no score column"),
+        ([7] + [None] * 1999, {}, "1 label has no score column"),
         ([0] * 2000, {"method": "PS-LW"}, "PS-LW: what it promises is for every label mix"),
         ([0] * 2000, {"method": "PS"}, "is not PAC on the target"),
     ],

@@ -59,7 +59,7 @@ def test_unexpected_errors_ask_for_a_report(data: Data, monkeypatch: pytest.Monk
 
     monkeypatch.setattr(Certificate, "load", broken)
     line = bad("check", data.certificate, data.labelled, code=1)
-    assert line == "error: this should not happen: RuntimeError: two lines. Please report it.\n"
+    assert line == "error: this is a bug in pacshift: RuntimeError: two lines. Please report it.\n"
 
 
 def test_help_has_an_example_for_each_command() -> None:

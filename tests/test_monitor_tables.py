@@ -103,7 +103,7 @@ def test_kinds_of_timestamps(column: Any, tmp_path: Path) -> None:
     path = tmp_path / "t.parquet"
     made = table(SCORES[:3]).append_column("seen", column)
     pa.parquet.write_table(made, path)
-    with pytest.raises(InputError, match=r"1 row\(s\) have no timestamp .* outside the years 1901 to 2199"):
+    with pytest.raises(InputError, match=r"1 row has no timestamp .* outside the years 1901 to 2199"):
         counted(path, Cut("month", "seen"))
     found = counted(path, Cut("month", "seen"), drop_invalid=True)
     assert {name: part.target.n_target for name, part in found.periods.items()} == {"2026-03": 1, "2026-04": 1}
@@ -156,7 +156,7 @@ def test_rows_are_known_by_their_keys(tmp_path: Path) -> None:
     assert later.n_known == 600
     nobody = pa.array([None, 1, 2])
     pa.parquet.write_table(table(SCORES[:3]).append_column("visit", nobody), path)
-    with pytest.raises(InputError, match=r"1 row\(s\) have no key in column 'visit'"):
+    with pytest.raises(InputError, match=r"1 row has no key in column 'visit'"):
         counted(path, Cut(None, name="a"), key="visit")
     dropped = counted(path, Cut(None, name="a"), key="visit", drop_invalid=True)
     assert (dropped.periods["a"].target.n_target, dropped.n_dropped) == (2, 1)

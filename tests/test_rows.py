@@ -155,7 +155,7 @@ def test_rows_that_cannot_be_used_are_counted_by_file(table: pd.DataFrame, tmp_p
         for counted in (rows.tally(soft=False), rows.tally(soft=False)):  # a second pass says the same
             assert [one.left_out for one in counted.inputs] == left_out
             assert [one.rows_read for one in counted.inputs] == [400, 500]
-        with pytest.raises(InputError, match=r"row\(s\) cannot be used .*, the first is row 3 of .*one.parquet"):
+        with pytest.raises(InputError, match=r"rows? cannot be used .*, the first is row 3 of .*one.parquet"):
             _in_table(paths, label="label", group=group).tally(soft=False)
 
 

@@ -85,7 +85,7 @@ def test_rows_without_a_group_are_refused_or_left_out_aloud() -> None:
     ids = [None if place % 100 == 7 else name for place, name in enumerate(PATIENTS.tolist())]
     table = pa.table({**columns(), "patient": ids})
     with pytest.raises(
-        InputError, match=r"30 row\(s\) cannot be used \(30 with no group id\), the first is row 7 of"
+        InputError, match=r"30 rows? cannot be used \(30 with no group id\), the first is row 7 of"
     ):
         counted(table)
     found = read(table, label="label", group="patient", drop_invalid=True)
@@ -98,7 +98,7 @@ def test_rows_that_cannot_be_used_are_not_chosen() -> None:
     scores = SCORES.copy()
     scores[::3, 0] = np.nan
     table = pa.table({**columns(), "p_0": scores[:, 0], "patient": PATIENTS})
-    with pytest.raises(InputError, match=r"1000 row\(s\) cannot be used"):
+    with pytest.raises(InputError, match=r"1,000 rows cannot be used"):
         counted(table)
     usable = np.arange(N_ROWS) % 3 != 0
     expected = Tally.from_scores(SCORES[usable], LABELS[usable], groups=PATIENTS[usable], grid=True)

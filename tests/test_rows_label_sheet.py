@@ -37,7 +37,7 @@ def broken() -> Any:
 def test_rows_that_are_left_out_keep_their_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pacshift.rows.arrow.source.BATCH_VALUES", 60)
     path = save(broken(), tmp_path / "t.parquet")
-    with pytest.raises(InputError, match=r"30 row\(s\) cannot be used .* drop_invalid=True"):
+    with pytest.raises(InputError, match=r"30 rows? cannot be used .* drop_invalid=True"):
         label_sheet(read(path), budget=50)
     rows = read(path, drop_invalid=True)
     made = label_sheet(rows, budget=270, rng=0, keep=["id"])

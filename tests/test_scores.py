@@ -72,7 +72,7 @@ def test_containers_without_names_get_0_to_k_minus_1(wrap: Any) -> None:
 def test_nulls_of_frames(kind: str) -> None:
     columns = {"a": [0.5, None, 0.25], "b": [0.5, 0.5, 0.75]}
     table = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "arrow": pa.table}[kind](columns)
-    with pytest.raises(InputError, match=r"source: 1 row\(s\) cannot be used .*, the first is row 1"):
+    with pytest.raises(InputError, match=r"source: 1 rows? cannot be used .*, the first is row 1"):
         Tally.from_scores(table, ["a", "b", "a"])
 
 
@@ -191,7 +191,7 @@ def test_bad_scores_say_what_is_wrong(case: str) -> None:
 def test_not_finite_scores_are_counted_and_the_first_is_named(bad: float, dtype: Any) -> None:
     scores = np.full((50_000, 2), 0.5, dtype)
     scores[[777, 40_001], [0, 1]] = bad
-    message = r"target: 2 row\(s\) cannot be used .*, the first is row 777\. Fix"
+    message = r"target: 2 rows? cannot be used .*, the first is row 777\. Fix"
     with pytest.raises(InputError, match=message):
         Tally.from_target(scores)
     with pytest.raises(InputError, match=message.replace("target", "source")):
@@ -232,17 +232,17 @@ def test_class_names_become_plain_python_values() -> None:
     assert [type(name) for name in names] == [int, float, bool, str]
 
 
-MISSING = r"source: 1 label\(s\) are missing \(None, NaN or NA\), the first in row 1\. Every row needs its label"
+MISSING = r"source: 1 row has no label \(None, NaN or NA\), the first in row 1\. Every row needs its label"
 BAD_LABELS: dict[str, tuple[Any, str]] = {
     "length": ([0, 1], r"source: 2 labels for 3 rows of scores. Give one label per row"),
     "matrix": (np.eye(3), r"source: labels must be one per row, got an array of 2 dimensions"),
-    "unknown": ([0, 7, 7], r"2 label\(s\) have no score column, the first is 7 in row 1. The classes are 0, 1, 2"),
+    "unknown": ([0, 7, 7], r"2 labels have no score column, the first is 7 in row 1. The classes are 0, 1, 2"),
     "fraction": ([0.0, 0.5, 1.0], r"the first is 0.5 in row 1"),
     "missing": ([0.0, np.nan, 1.0], MISSING),
     "None": ([0, None, 1], MISSING),
     "missing category": (pd.Series(["0", None, "1"], dtype="category"), MISSING),
     "missing time": (pd.Series([0, pd.NaT, 1], dtype=object), MISSING),
-    "times alone": (pd.Series([pd.NaT] * 3), r"source: 3 label\(s\) are missing"),
+    "times alone": (pd.Series([pd.NaT] * 3), r"source: 3 rows have no label"),
     "missing and unknown": (pd.Series([7, None, "owl"], dtype=object), MISSING),
     "null in polars": (pl.Series([0, None, 1]), MISSING),
     "null in Arrow": (pa.array([0, None, 1]), MISSING),
@@ -318,7 +318,7 @@ def test_columns_are_compared_as_text(columns: list[Any], classes: Any) -> None:
     ],
 )
 def test_names_that_are_merely_alike_do_not_match(labels: Any, classes: Any) -> None:
-    with pytest.raises(InputError, match=r"have no score column, the first is|are missing"):
+    with pytest.raises(InputError, match=r"no score column, the first is|no label"):
         check_labels(labels, check_classes(classes), n_rows=len(labels), name="source")
 
 

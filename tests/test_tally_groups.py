@@ -191,9 +191,9 @@ def test_whole_numbers_are_their_text_however_large(largest: int) -> None:
 @pytest.mark.parametrize(
     ("groups", "message"),
     [
-        (["a", None, "b", None], r"2 row\(s\) have no group id, the first is row 1. .* fill in the ids"),
-        ([1.0, float("nan"), 2.0, 3.0], r"1 row\(s\) have no group id, the first is row 1"),
-        (["a", "b", " ", "c"], r"1 row\(s\) have no group id, the first is row 2"),
+        (["a", None, "b", None], r"2 rows have no group id, the first is row 1. .* fill in the ids"),
+        ([1.0, float("nan"), 2.0, 3.0], r"1 row has no group id, the first is row 1"),
+        (["a", "b", " ", "c"], r"1 row has no group id, the first is row 2"),
         (pd.Series([1, None, 2, 3], dtype="Int64"), "1 row.* no group id"),
         (["a", "b"], r"one group id per row is needed \(4\), got shape \(2,\)"),
         ([["a"], ["b"], ["c"], ["d"]], "one group id per row"),
@@ -211,7 +211,7 @@ def test_bad_ids_are_refused(groups: Any, message: str) -> None:
 def test_bad_scores_are_found_in_rows_that_are_not_chosen_too() -> None:
     scores, labels = rows_of(40)
     scores[:20, 0] = np.nan
-    with pytest.raises(InputError, match=r"20 row\(s\) cannot be used"):
+    with pytest.raises(InputError, match=r"20 rows? cannot be used"):
         Tally.from_scores(scores, labels, groups=np.arange(40) % 20)
 
 

@@ -35,7 +35,7 @@ from pacshift.scores.check import (
 from pacshift.scores.frames import frame_like, require_same_index
 from pacshift.scores.kind import ROUNDING, require_logits
 from pacshift.scores.names import NOT_FOUND, is_missing, match_labels, shorten, text_of
-from pacshift.words.numbers import all_but, up
+from pacshift.words.numbers import all_but, have, plural, up
 
 SHARES_OF_STRATA = 0.05
 """Share of delta for the bounds of the strata's shares of the target (Lemma 2). A round number; not measured."""
@@ -362,12 +362,12 @@ def _stratum_places(
     missing = sum(is_missing(one) or text_of(one) is None for one in others)
     if missing:
         raise InputError(
-            f"{name}: {missing:,} row(s) have no stratum. Every row must name its stratum by a text, a number or "
+            f"{name}: {have(missing, 'row')} no stratum. Every row must name its stratum by a text, a number or "
             "a boolean. Fill it in; to leave such rows out is right only if the gaps have nothing to do with them."
         )
     if others and only_known:
         raise InputError(
-            f"{name}: {len(others):,} row(s) are of strata that known_mix does not name, such as {others[0]!r}. "
+            f"{name}: {plural(len(others), 'row')} of strata that known_mix does not name, such as {others[0]!r}. "
             f"It names {shorten(names)}. Nothing is promised about others: leave these rows out, or calibrate "
             "with bounds for their strata."
         )

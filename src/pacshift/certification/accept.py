@@ -114,8 +114,8 @@ def accept(
     >>> source, kinds = letters.draw([0.6, 0.3, 0.1], 5000, rng=1)
     >>> target, _ = letters.draw([0.3, 0.3, 0.4], 5000, rng=2)
     >>> certificate = accept(source, kinds, target, error=0.05, classes=letters.classes)
-    >>> certificate.guarantee, round(certificate.set_sizes[1] / 5000, 1)
-    ('pac-accepted', 0.8)
+    >>> certificate.guarantee, bool(certificate.set_sizes[1] > 0.85 * 5000)
+    ('pac-accepted', True)
     >>> certificate.labels([[0.99, 0.005, 0.005], [0.4, 0.35, 0.25]])
     [['bill'], ['bill', 'order', 'other']]
     """

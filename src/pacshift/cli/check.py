@@ -113,7 +113,9 @@ def _document(certificate: "Certificate", found: "Check") -> dict[str, object]:
         "in_words": found.text,
         **promised,
         "rows": result.n,
-        **{name: getattr(result, name) for name in ("error", "size", "empty")},
+        **({"rows_judged": found.n_judged} if found.of_accepted else {}),
+        "error": options.finite_or_none(found.error),
+        **{name: getattr(result, name) for name in ("size", "empty")},
         "error_interval": [found.lower, found.upper],
         **counted,
         "one_label": {
@@ -175,9 +177,17 @@ def _show(certificate: "Certificate", found: "Check", *, full: bool) -> None:
     if is_cut:
         table.add_row(f"... the most missed of {len(certificate.classes)}; --full shows all")
     table.add_section()
-    promise = f"at most {given(certificate.epsilon)}" if certificate.guarantee == "pac-target" else "-"
-    add("all", result.n, result.error, (found.lower, found.upper), promise, mean_size(result.size), style="bold")
-    if result.one_label:
+    promised = certificate.guarantee in ("pac-target", "pac-accepted")
+    promise = f"at most {given(certificate.epsilon)}" if promised else "-"
+    which, size = ("accepted", "1.000") if found.of_accepted else ("all", mean_size(result.size))
+    add(which, found.n_judged, found.error, (found.lower, found.upper), promise, size, style="bold")
+    if found.of_accepted and certificate.accepted_error is not None:
+        for label in shown:
+            low, high = _ends(certificate.accepted_error, label)
+            which, ends = f"accepted as {certificate.classes[label]!r}", _ends(found.alone_interval, label)
+            count, error = int(result.alone_counts[label]), result.alone_error[label]
+            add(which, count, error, ends, between(low, high), "1.000")
+    elif result.one_label:
         one, bound = found.one_label_interval, certificate.one_label_error
         says = "-" if bound is None else at_most(bound)
         n_one = int(result.alone_counts.sum())

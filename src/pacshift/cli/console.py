@@ -48,7 +48,7 @@ CALLED = {
 }
 """Parameters of the library that an option has another name for."""
 ROLES = {"source", "target", "table"}
-"""What messages call the rows: "target: 3 row(s) cannot be used"."""
+"""What messages call the rows: "target: 3 rows cannot be used"."""
 _QUOTED = r"""(?<!\w)(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""  # names of columns, classes and labels
 _PARAMETER = r"(?<![^\s(])([a-z_]+)=([A-Z]+|True|False|'[^']*')?(?=[.,;:)]*(?:\s|$))"  # "label=NAME", "known_mix="
 _SUBJECT = re.compile(r"^(\w+)(?=: | (?:must|is|cannot) )")  # "epsilon must lie between 0 and 1"
@@ -195,7 +195,7 @@ def exit_codes() -> Iterator[None]:
     except (typer.Exit, typer.Abort):
         raise
     except Exception as error:
-        fail(f"this should not happen: {type(error).__name__}: {error}. Please report it.", UNEXPECTED)
+        fail(f"this is a bug in pacshift: {type(error).__name__}: {error}. Please report it.", UNEXPECTED)
 
 
 def fail(error: object, code: int, command: str = "") -> NoReturn:

@@ -8,6 +8,7 @@ import typer
 from pacshift.cli import options
 from pacshift.cli.console import note, print_json, progress, results, say_written
 from pacshift.cli.options import basic
+from pacshift.words.numbers import percent
 
 
 def predict(
@@ -51,5 +52,10 @@ def predict(
         counts = {"rows": written.n_rows, "dropped": written.n_dropped, "invalid": written.n_invalid}
         print_json({"sets": str(out), **counts, "set_sizes": written.set_sizes.tolist()})
     else:
-        results().print(f"{written.set_sizes.sum():,} sets: {size_words(written.set_sizes)}")
+        sizes = written.set_sizes
+        if certificate.accepts:
+            kept = percent(sizes[1] / max(sizes.sum(), 1))
+            results().print(f"{sizes.sum():,} rows, {kept} accepted. Ask a person where the set has every label.")
+        else:
+            results().print(f"{sizes.sum():,} sets: {size_words(sizes)}")
         say_written(out)

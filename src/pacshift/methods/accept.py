@@ -23,8 +23,8 @@ from pacshift.tally.tops import TALLY_CUTS, Tops
 from pacshift.words.numbers import given, up
 
 REGION_SHARE = 0.1
-"""Share of δ for the region of mixes; the test of the rules has the rest. With a third or three times of it
-nothing changes."""
+"""Share of δ for the region of mixes; the test of the rules has the rest. With a third or three times
+of it nothing changes."""
 
 LIMITS = tuple(float(limit) for limit in (0.5 * 0.8 ** np.arange(20)).round(4))
 """Errors of one predicted label that are tested in turn, from 50 % to 0.7 %. Steps of a fifth are as fine as the
@@ -205,17 +205,18 @@ class AcceptByLabels(Method):
                 "accepting by labels needs labelled target rows: pass target_labels= with None for rows without a "
                 "label, or labelled= with a filled-in label sheet."
             )
-        if labelled.blanks is not None:
-            raise InputError("rows of the sheet were left blank: to accept answers, label it from the top.")
         rows = labelled.looks[labelled.look]
         level, unknown = task.delta / len(labelled.looks), labelled.n_unknown  # all looks hold together
         test = labelled.tops or Tops.of_cells(labelled.test.source_cells, labelled.test.source_kind)
         path = planned_by_labels(labelled, tally, error=task.epsilon, rows=rows)
         tables, kept = test.tables(path, tally.n_classes), None
+        blank = np.zeros(len(path))  # rows without a label that a rule would accept
+        if labelled.blanks is not None:
+            blank = Tops.of_rows(labelled.blanks.scores).tables(path, 1)[:, 1::2].sum(axis=(1, 2))
         for rule, table in enumerate(tables):
-            accepted = table[1::2]
-            wrong = accepted.sum() - np.trace(accepted) + unknown
-            if not few_are_wrong(wrong, accepted.sum() + unknown, error=task.epsilon, delta=level):
+            accepted, more = table[1::2], unknown + float(blank[rule])
+            wrong = accepted.sum() - np.trace(accepted) + more
+            if not few_are_wrong(wrong, accepted.sum() + more, error=task.epsilon, delta=level):
                 break
             kept = rule
         if kept is None:
@@ -224,7 +225,7 @@ class AcceptByLabels(Method):
                 f"shows that at most {given(task.epsilon)} are wrong among what it accepts. Label more rows.",
             )
             return Solution(np.full(tally.n_classes, np.inf), reasons=reasons)
-        by_label = partial(table_by_labels, tables[kept], unknown)
+        by_label = partial(table_by_labels, tables[kept], unknown + labelled.n_blank)
         return Solution(single_cuts(path[kept]), by_label=by_label)
 
 
@@ -234,7 +235,7 @@ def few_are_wrong(wrong: float, total: float, *, error: float, delta: float) -> 
 
 
 def table_by_labels(table: FloatArray, unknown: int, delta: float) -> AcceptedByLabel:
-    """The same as ``table_by_label`` from labelled target rows, ``unknown`` of which nobody could label."""
+    """The same as ``table_by_label`` from labelled target rows, and ``unknown`` rows that have no label."""
     each = delta / (2 * (len(table) // 2) * N_RULES)
     accepted, predicted = table[1::2].sum(axis=1), (table[0::2] + table[1::2]).sum(axis=1) + unknown
     wrong = accepted - np.diag(table[1::2])

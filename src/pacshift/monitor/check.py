@@ -108,7 +108,12 @@ def check_new_source(
 
 
 def check_certificate(certificate: Certificate, source: Tally) -> None:
-    """Refuse a certificate for other classes or another score."""
+    """Refuse a certificate for other classes or another score, or one that accepts labels and makes no sets."""
+    if certificate.accepts:
+        raise InputError(
+            "a monitor watches sets, but this certificate accepts top labels (pacshift.accept). Watch one that "
+            "calibrate made of the same source, and accept again where the label mix has changed."
+        )
     for name in ("classes", "score", "softmax"):
         taken, counted = getattr(certificate, name), getattr(source, name)
         if taken != counted:

@@ -27,6 +27,7 @@ from pacshift.scores.names import shorten
 from pacshift.tally import Tally
 from pacshift.tally.counter import Counter, CountOptions
 from pacshift.tally.groups import Grouped
+from pacshift.words.numbers import have
 
 NO_TIME = np.iinfo(np.int64).min
 FIRST_YEAR, LAST_YEAR = 1901, 2199
@@ -119,7 +120,7 @@ def count_periods(
     found = run(CountOptions(soft=soft, softmax=rows.softmax), in_use)
     if found.n_undated and not rows.drop_invalid:
         raise InputError(
-            f"{rows.described}: {found.n_undated} row(s) have no timestamp in column {cut.column!r}, or one "
+            f"{rows.described}: {have(found.n_undated, 'row')} no timestamp in column {cut.column!r}, or one "
             f"outside the years {FIRST_YEAR} to {LAST_YEAR} (9999-12-31 often stands for none). Correct them, or "
             "leave the rows out with drop_invalid=True."
         )
@@ -235,7 +236,7 @@ def read_keys(
     hashes, missing = np.concatenate(hashed), np.concatenate(empty)
     if missing.any() and not drop_invalid:
         raise InputError(
-            f"{int(missing.sum())} row(s) have no key in column {column!r}. Fill them in, or leave the rows out "
+            f"{have(int(missing.sum()), 'row')} no key in column {column!r}. Fill them in, or leave the rows out "
             "with drop_invalid=True."
         )
     owner = np.full(len(hashes), REPEATED)

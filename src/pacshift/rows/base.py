@@ -30,6 +30,7 @@ from pacshift.tally import Tally
 from pacshift.tally.counter import Counter, CountOptions
 from pacshift.tally.groups import Grouped
 from pacshift.tally.once import Input, Role, why_in_words
+from pacshift.words.numbers import have, plural
 
 logger = logging.getLogger(__name__)
 
@@ -94,7 +95,7 @@ class Faults:
             is_number = re.match(r"'[-+]?[.0-9]", self.first_unknown)
             hint = " Names are compared as text: '01' and '1.0' are not 1." if is_number else ""
             raise InputError(
-                f"{self.n_unknown} label(s) have no score column, the first is {self.first_unknown}. The classes "
+                f"{have(self.n_unknown, 'label')} no score column, the first is {self.first_unknown}. The classes "
                 f"are {shorten(classes)}.{hint} Pass classes= with the label names, or fix the labels."
             )
         if self.n_rows and not n_usable:
@@ -106,7 +107,7 @@ class Faults:
     def in_words(self) -> str:
         """How many rows, why, and where the first is."""
         return (
-            f"{self.n_rows} row(s) cannot be used{why_in_words(list(self.reasons.items()))}, the first is "
+            f"{plural(self.n_rows, 'row')} cannot be used{why_in_words(list(self.reasons.items()))}, the first is "
             f"{self.first}"
         )
 

@@ -13,6 +13,7 @@ from pacshift.arrays import BoolArray, FloatArray, IntArray, Label, LabelsLike, 
 from pacshift.errors import InputError
 from pacshift.scores.frames import as_array, in_class_order, index_of, require_same_index, to_floats, to_matrix
 from pacshift.scores.names import is_null, match_labels, shorten, text_of
+from pacshift.words.numbers import have, plural
 
 MIN_RATE = 1e-100
 """The smallest epsilon and delta: shares of them stay far from the smallest float."""
@@ -150,8 +151,8 @@ def not_finite_error(scores: ScoreMatrix, name: str) -> InputError:
     bad = np.concatenate([~np.isfinite(scores.values[rows]).all(axis=1) for rows in scores.blocks()])
     n_bad = int(bad.sum())
     return InputError(
-        f"{name}: {n_bad} row(s) cannot be used ({n_bad} with scores that are NaN or infinite), the first is row "
-        f"{int(bad.argmax())}. Fix the model that made them, or drop them."
+        f"{name}: {plural(n_bad, 'row')} cannot be used ({n_bad} with scores that are NaN or infinite), the first "
+        f"is row {int(bad.argmax())}. Fix the model that made them, or drop them."
     )
 
 
@@ -207,11 +208,11 @@ def check_labels(
     missing = [row for row, label in places if not hasattr(label, "__len__") and is_null(label)]
     if missing:
         raise InputError(
-            f"{name}: {len(missing)} label(s) are missing (None, NaN or NA), the first in row {missing[0]}. Every "
-            "row needs its label: drop those rows from scores and labels, for example where labels.isna()."
+            f"{name}: {have(len(missing), 'row')} no label (None, NaN or NA), the first in row {missing[0]}. "
+            "Every row needs its label: drop those rows from scores and labels, for example where labels.isna()."
         )
     raise InputError(
-        f"{name}: {len(unknown)} label(s) have no score column, the first is {found[0]!r} in row {unknown[0]}. "
+        f"{name}: {have(len(unknown), 'label')} no score column, the first is {found[0]!r} in row {unknown[0]}. "
         f"The classes are {shorten(classes)}. Pass classes= with names spelled as in the labels."
     )
 
@@ -245,7 +246,8 @@ def check_rate(value: Any, name: str) -> float:
         rate = math.inf
     if not 0 < rate < 1:
         shown = repr(value) if rate != math.inf else "a number far above 1"
-        raise InputError(f"{name} must lie strictly between 0 and 1, got {shown}.")
+        hint = f" For {rate:g} % write {rate / 100:g}." if 1 <= rate < 100 else ""
+        raise InputError(f"{name} must lie strictly between 0 and 1, got {shown}.{hint}")
     if rate < MIN_RATE:
         raise InputError(
             f"{name} must be at least {MIN_RATE:g}, got {value!r}: no data can show so small a rate. Raise it."

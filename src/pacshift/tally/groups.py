@@ -21,6 +21,7 @@ from pacshift.scores.frames import require_same_index
 from pacshift.scores.names import is_missing, text_of
 from pacshift.scores.transforms import mixed, to_probabilities
 from pacshift.tally.coins import group_coins, name_hashes, number_hashes, rows_digest
+from pacshift.words.numbers import have, plural
 
 LabelsPer: TypeAlias = Literal["row", "group"]
 """How target rows in groups were chosen to be labelled (docs/methods/groups.md)."""
@@ -92,7 +93,7 @@ def check_groups(groups: LabelsLike, *, n_rows: int, name: str, index: Any = Non
         first = values[[row]].tolist()[0]
         if is_missing(first):
             raise InputError(
-                f"{name}: {int(bad.sum()):,} row(s) have no group id, the first is row {row}. Every row must name "
+                f"{name}: {have(int(bad.sum()), 'row')} no group id, the first is row {row}. Every row must name "
                 "its group: fill in the ids, or leave these rows out."
             )
         raise InputError(
@@ -167,7 +168,7 @@ def choose_labelled(
     if labels_per == "group":
         if n_labels.max() > 1:
             raise InputError(
-                f"target_labels: {np.count_nonzero(n_labels > 1):,} group(s) have several labels, but with "
+                f"target_labels: {have(int(np.count_nonzero(n_labels > 1)), 'group')} several labels, but with "
                 "labels_per='group' one random row of a group is labelled. If rows were labelled at random, "
                 "whatever their group: labels_per='row'. If several random rows of each of some random groups "
                 "were: keep the label of one of them, chosen at random."
@@ -180,8 +181,9 @@ def choose_labelled(
     labelled[places] = False
     if labelled.any():
         raise InputError(
-            f"target_labels: {np.count_nonzero(labelled):,} label(s) lie on rows that are not the counted one of "
-            "their group, so it must be known how rows were chosen to be labelled. If at random among all rows: "
+            f"target_labels: {plural(int(np.count_nonzero(labelled)), 'label')} on rows that are not the counted "
+            "one of their group, so it must be known how rows were chosen to be labelled. If at random among all "
+            "rows: "
             "labels_per='row', and only labels of counted rows are used. If one random row in each of some random "
             "groups: labels_per='group', and these rows are counted. A label sheet of these groups needs neither."
         )

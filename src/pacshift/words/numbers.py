@@ -202,6 +202,15 @@ def plural(count: int, word: str, more: str = "") -> str:
     return f"{count:,} {word if count == 1 else more or f'{word}s'}"
 
 
+def have(count: int, word: str) -> str:
+    """Things that have something.
+
+    >>> have(1, "row"), have(3, "row")
+    ('1 row has', '3 rows have')
+    """
+    return f"{plural(count, word)} {'has' if count == 1 else 'have'}"
+
+
 def capital(text: str) -> str:
     """A text that begins a sentence.
 
