@@ -49,10 +49,9 @@ BLOCKS = {
         "verdicts",
         "questions",
         "panels",
-        "counts",
-        "heart-misses",
         "figures",
     ),
+    "benchmarks/results/reproduce.md": ("counts", "heart-misses"),
 }
 """Pages with the blocks that the lab writes. Those of the site are in docs/, the others in RESULTS."""
 
