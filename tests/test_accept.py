@@ -214,9 +214,10 @@ def test_a_sheet_certifies() -> None:
     assert wrong < 0.05
 
 
-def test_nothing_can_be_accepted() -> None:
+@pytest.mark.parametrize("n_rows", [1, 2, 5, 60])
+def test_nothing_can_be_accepted(n_rows: int) -> None:
     with pytest.warns(UninformativeWarning, match="no rule passes"):
-        found = accept(SOURCE[:60], KINDS[:60], TARGET[:60], **ASKED)
+        found = accept(SOURCE[:n_rows], KINDS[:n_rows], TARGET[:n_rows], **ASKED)
     assert found.trivial
     assert found.sets(TARGET).all()
     assert "every case is left to a person" in found.explain()

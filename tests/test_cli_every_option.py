@@ -103,6 +103,7 @@ SPECIAL = {
     "label --classes": ("label oddt.csv --scores x1,x2,x3 --by-position --budget 90 --seed 1 -o out.csv", "a,b,c"),
     "label --drop-invalid": ("label tb.csv --budget 90 --seed 1 -o out.csv", ""),
     "label --force": ("label t.csv --budget 90 --seed 1 -o sheet.csv", ""),
+    "label --label": ("label --next sheet.csv s.csv t.csv", "patient_id"),
     "label --seed": ("label t.csv --budget 90 -o out.csv --seed 1", "5"),
     "monitor --adopt": ("monitor s.csv t1.parquet t2.parquet -o out.html --state kept", "t1"),
     "monitor --by-position": ("monitor odd.csv oddt.csv --scores x* --classes a,b,c -o out.html", ""),

@@ -51,7 +51,7 @@ def test_calibrate_and_check_by_group(folder: Path, tmp_path: Path) -> None:
         "One random row of each 'patient_id' was compared" in good("check", out, folder / "later.parquet").stdout
     )
     without = good("check", out, folder / "later_without.parquet")
-    assert "this table has no such column: every row counts as a draw of its own" in without.stderr
+    assert "this table has no such column: every row counts by itself" in without.stderr
 
 
 @pytest.mark.slow

@@ -201,6 +201,22 @@ def test_where_classes_do_not_carry_over_labels_alone_answer() -> None:
 
 
 @pytest.mark.montecarlo
+def test_the_danger_of_assuming_what_does_not_hold() -> None:
+    """Labels alone stay right; with label shift assumed beside them, most intervals are wrong (few-labels.md)."""
+    world, rng = Judged((0.7, 0.9), (0.7, 0.75), n_source=400, n_target=2000), np.random.default_rng(9)
+    both, alone, noticed, repeats = 0, 0, 0, 60
+    for _ in range(repeats):
+        tally, few = world.draw(rng)
+        found = prevalence(tally, delta=0.05, target_labels=few, assume_label_shift=True)
+        noticed += found.rests_on == "labels"
+        both += not found.mix.contains([0.5, 0.5]).all()
+        alone += not clopper_pearson(few.class_counts, 100, delta=0.05).contains([0.5, 0.5]).all()
+    assert both > repeats / 2
+    assert alone < repeats / 6
+    assert noticed < repeats / 2
+
+
+@pytest.mark.montecarlo
 def test_classes_that_carry_over_are_called_different_in_at_most_delta_of_draws() -> None:
     rng, level, repeats = np.random.default_rng(6), 0.2, 600
     found = [classes_carry_over(few, tally, delta=level) for tally, few in map(SAME.draw, [rng] * repeats)]

@@ -17,8 +17,11 @@ else:
     class _SciPy:
         """SciPy, imported when first used: a service that only makes sets need not have it installed."""
 
+        _lock = threading.RLock()
+
         def __getattr__(self, name: str) -> Any:
-            found = self.__dict__[name] = getattr(importlib.import_module("scipy"), name)
+            with self._lock:  # another thread may be loading a part that this one needs too
+                found = self.__dict__[name] = getattr(importlib.import_module("scipy"), name)
             return found
 
     scipy = _SciPy()

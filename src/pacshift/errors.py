@@ -96,7 +96,7 @@ class InputError(PacshiftError, ValueError):
     >>> from pacshift import calibrate
     >>> calibrate([[0.2, 0.8]], [1], None, epsilon=2, delta=0.1, method="PS")
     Traceback (most recent call last):
-    pacshift.errors.InputError: epsilon must lie strictly between 0 and 1, got 2.
+    pacshift.errors.InputError: epsilon must lie strictly between 0 and 1, got 2. For 2 % write 0.02.
     """
 
 

@@ -4,6 +4,7 @@
 """
 
 import os
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -11,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from pacshift.arrays import LabelsLike, ScoresLike
+from pacshift.arrays import LabelsLike, ScoresLike, scipy
 from pacshift.certificate import Certificate
 from pacshift.certificate.provenance import Counting
 from pacshift.certification.label_sheet import LabelSheet
@@ -22,6 +23,7 @@ from pacshift.errors import InputError
 from pacshift.methods import Method
 from pacshift.methods.accept import tops_of_tally
 from pacshift.methods.guarantee import promises_target
+from pacshift.parallel import in_background
 from pacshift.paths.labelled import CountLabels, LabelledTarget, RowsToPlan
 from pacshift.paths.sample import RowSample
 from pacshift.rows import fold
@@ -110,6 +112,8 @@ def count(
         tested = target is not None and promises_target(method) and method.assumes_label_shift
         predicted = method.needs_predicted or method.needs_target or tested
     how: Any = {"soft": method.needs_soft, "bins": bins, "predicted": predicted, "sha256": True}
+    if "scipy.special" not in sys.modules:  # .13 s, while rows are counted; what uses it waits
+        in_background(lambda: scipy.special)
     tally = fold.both(source, target, transform, grid=grid, **how)
     data = looked_at(source, target, tally, transform, counting)
     request = request.for_classes(tally.classes)
