@@ -28,6 +28,9 @@ from pacshift import (
 from pacshift.acceptance.plan import plan_bet
 from pacshift.acceptance.wealth import Bet, WealthTest, loss, psi
 from pacshift.arrays import FloatArray, IntArray
+from pacshift.assumption import ASSUMPTION_SHARE
+from pacshift.certification.certify import two_candidates
+from pacshift.certification.request import check_request
 from pacshift.methods import Task
 from pacshift.methods.accept import Accept, AcceptByLabels
 from pacshift.mix.region import prevalence_region
@@ -211,9 +214,10 @@ def test_a_sheet_certifies() -> None:
     assert wrong < 0.05
 
 
-def test_nothing_can_be_accepted() -> None:
+@pytest.mark.parametrize("n_rows", [1, 2, 5, 60])
+def test_nothing_can_be_accepted(n_rows: int) -> None:
     with pytest.warns(UninformativeWarning, match="no rule passes"):
-        found = accept(SOURCE[:60], KINDS[:60], TARGET[:60], **ASKED)
+        found = accept(SOURCE[:n_rows], KINDS[:n_rows], TARGET[:n_rows], **ASKED)
     assert found.trivial
     assert found.sets(TARGET).all()
     assert "every case is left to a person" in found.explain()
@@ -353,6 +357,31 @@ def test_bets_beyond_the_box_never_pass() -> None:
     assert test.passes(planned, source, target, delta=0.05)
     too_bold = replace(planned, stake=planned.stake * 100)
     assert test.excess(too_bold, source, target) == np.inf
+
+
+def test_without_a_target_row_the_mean_of_the_correction_is_not_known() -> None:
+    """Lemma 1 needs E_Q u; a coin may hold out the only target row."""
+    region = prevalence_region(np.diag([400, 400]), np.array([1, 0]), delta=0.5)
+    rows, correction = np.full(2, 400.0), np.array([0.3, -0.3, 0.3, -0.3])
+    bet = Bet(loss(2, 0.3), correction, np.full(2, -0.1), 0.0, 2.0, np.ones(2, bool))
+    source, test = np.zeros((4, 2)), WealthTest.over(region, rows, 1.0)
+    source[0, 0] = source[3, 1] = 400  # label 0 always asks, label 1 is always accepted
+    of_none, of_worst = (test.excess(bet, source, seen) for seen in (np.zeros(4), np.array([1.0, 0, 0, 0])))
+    priced = float(psi(2.0 * bet.target_unit)) * (0.3 / bet.target_unit) ** 2
+    assert of_none == pytest.approx(of_worst - priced)
+
+
+@pytest.mark.parametrize("unknown", ["epsilon", "alpha", "error_rate"])
+def test_the_limit_is_called_error(unknown: str) -> None:
+    with pytest.raises(TypeError, match=rf"accept\(\) has no parameter '{unknown}'. Did you mean 'error'"):
+        accept(SOURCE, KINDS, TARGET, **{unknown: 0.1})  # type: ignore[arg-type]
+
+
+def test_the_table_pays_for_the_bounds_of_the_mix() -> None:
+    """Of either candidate the table may be kept; that under label shift rests on the mix by labels too."""
+    request = check_request(epsilon=0.05, delta=0.1)
+    shares = two_candidates(request, Accept())
+    assert ASSUMPTION_SHARE * 0.1 + shares.mix + 2 * shares.misses <= 0.1 + 1e-12
 
 
 def test_a_row_throws_one_coin_whatever_the_others_are() -> None:

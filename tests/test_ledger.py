@@ -610,7 +610,7 @@ CASES: dict[str, tuple[Callable[[], Any], set[str]]] = {
     ),
     "strata": (lambda: in_strata(per_stratum=False), {"joint_bounds"}),
     "strata, each": (lambda: in_strata(per_stratum=True), {"PSLP.solve"}),
-    "PS": (lambda: by_tally(5, method="PS"), {"pac_threshold"}),
+    "PS": (lambda: by_tally(5, method="PS"), {"binomial_cut"}),
     "PS-LW": (lambda: by_tally(5, method="PS-LW"), {"binomial_cut"}),
     "PS-LW, score rows": (lambda: by_rows(5, epsilon=0.2, method="PS-LW"), {"NetPoint.__init__"}),
     "PS-W": (lambda: by_tally(5, per_class=400, method="PS-W"), {"example_threshold", "binomial_lower"}),

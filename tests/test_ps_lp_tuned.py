@@ -230,7 +230,8 @@ def test_the_search_counts_only_rows_that_were_not_held_out() -> None:
 
     found = certified_on_path(tally, held, path, margin, passes)
     assert (np.array(asked) <= rest).all()
-    first = path.thresholds((PATH_STEPS - 1) // 2)
+    assert path.guess is not None
+    first = path.thresholds(path.guess)
     assert np.array_equal(asked[0], tally.with_counts(tally.counts - held).misses(first))
     assert asked[0].sum() < tally.misses(first).sum()
     assert 140 <= tally.with_counts(tally.counts - held).misses(found).sum() <= 150  # scores repeat

@@ -167,6 +167,8 @@ def test_the_first_note_is_said_at_once_and_the_others_are_counted() -> None:
     noted = replace(birds(), notes=("look here.", "and here."))
     assert lines(noted)["Note"] == "look here. (and 1 more note)"
     assert "Note: and here." in noted.explain(full=True)
+    narrow = replace(noted, notes=(*noted.notes, "rows are blank. So the promise is that few are missed."))
+    assert narrow.explain().splitlines()[-2] == f"Note: {narrow.notes[2]} (and 1 more note)"
 
 
 @pytest.mark.usefixtures("undrawn")

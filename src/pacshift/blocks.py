@@ -43,6 +43,9 @@ __all__ = [
     "split_delta",
 ]
 
+MOST_ROWS = 10**15
+"""Counts are exact in double precision below this."""
+
 
 def split_delta(delta: float, n_classes: int) -> float:
     """The share of δ for each of K·K cells of the confusion matrix, K target cells and the threshold, all equal.
@@ -64,9 +67,10 @@ def split_delta(delta: float, n_classes: int) -> float:
     >>> split_delta(0.07, n_classes=2)
     0.01
     """
-    if n_classes < 2:
+    number = _counts(n_classes, "n_classes", ndim=0)
+    if number < 2:
         raise InputError(f"n_classes must be 2 or more, got {n_classes!r}.")
-    return ps_w.split_delta(check_rate(delta, "delta"), n_classes)
+    return ps_w.split_delta(check_rate(delta, "delta"), int(number))
 
 
 def clopper_pearson(count: ArrayLike, total: ArrayLike, *, delta: float) -> Interval:
@@ -99,7 +103,13 @@ def clopper_pearson(count: ArrayLike, total: ArrayLike, *, delta: float) -> Inte
     Traceback (most recent call last):
     pacshift.errors.InputError: count must be at most total, got 5 of 3. Give the successes first, then all trials.
     """
-    successes, trials = np.broadcast_arrays(_counts(count, "count"), _counts(total, "total"))
+    successes, trials = _counts(count, "count"), _counts(total, "total")
+    try:
+        successes, trials = np.broadcast_arrays(successes, trials)
+    except ValueError:
+        raise InputError(
+            f"count and total must fit together, got the shapes {successes.shape} and {trials.shape}."
+        ) from None
     if (successes > trials).any():
         first = np.argmax(successes > trials)
         raise InputError(
@@ -165,7 +175,7 @@ def eliminate(confusion: Interval, target: Interval, *, form: Form = "signed") -
     >>> eliminate(Interval(point * 0.99, point * 1.01), Interval(target, target))
     Interval(lower=[0.5896, 1.374], upper=[0.6027, 1.402])
     """
-    if form not in ("signed", "strict"):
+    if not isinstance(form, str) or form not in ("signed", "strict"):
         raise InputError(f'form must be "signed" or "strict", got {form!r}.')
     return weight_box.eliminate(*_system(confusion, target), form=form)
 
@@ -249,10 +259,11 @@ def bbse_soft(confusion: ArrayLike, target: ArrayLike, *, ridge: float = 0.0) ->
     >>> bbse_soft([[0.4, 0.1], [0.1, 0.4]], [0.65, 0.35], ridge=0.01).round(2)
     array([1.41, 0.51])
     """
-    matrix, right = _square(np.asarray(confusion, float), np.asarray(target, float))
-    if not ridge >= 0:
+    matrix, right = _square(_numbers(confusion, "confusion"), _numbers(target, "target"))
+    penalty = _numbers(ridge, "ridge")
+    if penalty.ndim or not 0 <= penalty < np.inf:
         raise InputError(f"ridge must be 0 or more, got {ridge!r}.")
-    return point_weights.bbse_soft(matrix, right, ridge=ridge)
+    return point_weights.bbse_soft(matrix, right, ridge=float(penalty))
 
 
 def rejection_sample(
@@ -283,7 +294,7 @@ def rejection_sample(
     >>> (np.bincount(labels[kept]) / kept.sum()).round(2)  # from halves to a quarter and three quarters
     array([0.25, 0.75])
     """
-    ratios = np.asarray(weights, float)
+    ratios = _numbers(weights, "weights")
     ratios = check_weights(ratios, tuple(range(ratios.size)))
     chosen, largest = _counts(labels, "labels", ndim=1), float(ratios.max())
     if chosen.size and chosen.max() >= len(ratios):
@@ -319,7 +330,7 @@ def pac_threshold(scores: ArrayLike, *, epsilon: float, delta: float) -> float:
     >>> pac_threshold([0.5] * 20, epsilon=0.1, delta=0.05)
     -inf
     """
-    values = np.asarray(scores, float)
+    values = _numbers(scores, "scores")
     if values.ndim != 1 or not np.isfinite(values).all():
         found = f"the shape {values.shape}" if values.ndim != 1 else "NaN or infinity"
         raise InputError(f"scores must be one finite number per row, got {found}. Leave out rows without one.")
@@ -357,8 +368,17 @@ def prevalence_region(confusion: ArrayLike, target: ArrayLike, *, delta: float) 
     return region.prevalence_region(*_pair(confusion, target), delta=check_rate(delta, "delta"))
 
 
+def _numbers(values: ArrayLike, name: str, what: str = "numbers") -> FloatArray:
+    """An array of numbers."""
+    try:
+        return np.asarray(values, float)
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(f"{name} must be {what}, in rows of one length, got {str(values)[:80]}.") from None
+
+
 def _counts(values: ArrayLike, name: str, *, ndim: int | None = None) -> IntArray:
     """Whole numbers >= 0, of so many dimensions."""
+    _numbers(values, name, "whole numbers")
     found = np.asarray(values)
     if ndim is not None and found.ndim != ndim:
         raise InputError(f"{name} must have {ndim} dimensions, got the shape {found.shape}.")
@@ -366,10 +386,11 @@ def _counts(values: ArrayLike, name: str, *, ndim: int | None = None) -> IntArra
         found.dtype.kind not in "iuf"
         or not np.isfinite(found).all()
         or (found < 0).any()
+        or (found > MOST_ROWS).any()
         or (found % 1 != 0).any()
     ):
         raise InputError(
-            f"{name} must be whole numbers, 0 or more, got {values!r}. Count rows, do not give shares."
+            f"{name} must be whole numbers, 0 to {MOST_ROWS:.0e}, got {values!r}. Count rows, do not give shares."
         )
     return found.astype(np.int64)
 

@@ -14,6 +14,7 @@ ELSEWHERE = {
     "alpha": "epsilon",
     "significance": "epsilon",
     "error_rate": "epsilon",
+    "epsilon": "error",
     "confidence_level": "delta",
     "confidence": "delta",
     "conformity_score": "score",
@@ -66,7 +67,8 @@ def did_you_mean(verb: Verb) -> Verb:
             unknown = next((name for name in named if name not in known), None)
             if unknown is None:
                 raise
-            close = [ELSEWHERE[unknown]] if ELSEWHERE.get(unknown) in known else []
+            meant = ELSEWHERE.get(unknown, "")
+            close = [name for name in (meant, ELSEWHERE.get(meant, "")) if name in known][:1]
             close = close or difflib.get_close_matches(unknown, known, 1)
             hint = f"Did you mean {close[0]!r}?" if close else f"It has {', '.join(known)}."
             raise TypeError(f"{verb.__name__}() has no parameter {unknown!r}. {hint}") from None
@@ -94,7 +96,7 @@ class InputError(PacshiftError, ValueError):
     >>> from pacshift import calibrate
     >>> calibrate([[0.2, 0.8]], [1], None, epsilon=2, delta=0.1, method="PS")
     Traceback (most recent call last):
-    pacshift.errors.InputError: epsilon must lie strictly between 0 and 1, got 2.
+    pacshift.errors.InputError: epsilon must lie strictly between 0 and 1, got 2. For 2 % write 0.02.
     """
 
 

@@ -85,12 +85,11 @@ def planned_path(
     of the top score plus a number for each predicted label, fitted to labelled ``rows`` with ``weights``. Levels
     are quantiles over the target rows ``seen``. Only ``cuts`` are used, if they are given.
     """
-    usable = np.isfinite(rows.top)
+    usable, finite = np.isfinite(rows.top), np.isfinite(seen.top)
+    if not (usable.any() and finite.any()):  # nothing to plan with: nothing is accepted
+        return np.full((1, n_classes), np.inf)
     top, label, weight = rows.top[usable], rows.predicted[usable], weights[usable] / weights.mean()
     right = (label == rows.labels[usable]).astype(float)
-    finite = np.isfinite(seen.top)
-    if not len(top) or not finite.any():
-        return np.full((1, n_classes), np.inf)
     axis = Axis.of(top)
     places, which = np.unique(axis.places(top).round(9), return_inverse=True)
     total, hits = np.bincount(which, weight), np.bincount(which, weight * right)

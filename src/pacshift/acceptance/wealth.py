@@ -127,6 +127,8 @@ class WealthTest:
         means = np.where(bet.on, (source * bet.rest).sum(axis=0) / rows, bet.rest.max(axis=0))
         # ψ is convex, so it lies below its chord between the ends of the box.
         slope = (psi(most) - psi(least)) / np.maximum(box.upper - box.lower, 1e-12)
-        fixed = stake * float(target @ bet.correction) / self.n_target + float(psi(on_target)) * target_squares
+        # Without a target row the mean of u may be as large as u gets, as that of ξ in a class without rows.
+        on_average = float(target @ bet.correction / self.n_target if target.any() else bet.correction.max())
+        fixed = stake * on_average + float(psi(on_target)) * target_squares
         fixed += float(squares @ (psi(least) - slope * box.lower))
         return fixed + self.program.largest(stake * means + squares * slope)

@@ -11,6 +11,7 @@ from pacshift.certification.calibrate import certified
 from pacshift.certification.label_sheet import LabelSheet
 from pacshift.certification.request import check_request
 from pacshift.defaults import ACCEPTED_ERROR, DELTA
+from pacshift.errors import did_you_mean
 from pacshift.methods.accept import Accept
 from pacshift.progress import Progress
 from pacshift.rows.base import Rows
@@ -19,6 +20,7 @@ from pacshift.tally import Tally
 from pacshift.tally.groups import LabelsPer
 
 
+@did_you_mean
 def accept(
     source_scores: ScoresLike | Rows | Tally,
     source_labels: LabelsLike | Rows | None = None,

@@ -182,7 +182,7 @@ def check(
     >>> scores, truth = population.draw([0.5, 0.5], 1000, rng=3)
     >>> found = check(certificate, scores, truth)
     >>> found.text[:45]
-    '55 of 1,000 rows were missed, 5.5 % (95 % int'
+    '61 of 1,000 rows were missed, 6.1 % (95 % int'
     >>> found.missed <= found.kept_up_to, found.kept_up_to, found.broken_from
     (True, 81, 120)
     >>> few = check(certificate, certificate.sets(scores[:50]), truth[:50])

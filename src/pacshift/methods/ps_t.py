@@ -71,7 +71,7 @@ class PST(Method):
         seen = misses_seen(labelled, thresholds, tally.classes, aim=aim)
         later = next_look(labelled, family, thresholds, tally, replace(task, delta=delta))
         return Solution(
-            thresholds, reasons=reasons, notes=(*seen, *left_blank(labelled, thresholds, task), *later)
+            thresholds, reasons=reasons, notes=(*left_blank(labelled, thresholds, task), *seen, *later)
         )
 
 

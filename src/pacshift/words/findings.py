@@ -49,7 +49,8 @@ def by_labels_note(found: "Answer", asked: Method, n_labels: int) -> tuple[str, 
         return ()
     alone = f"This certificate rests on the {plural(n_labels, 'labelled row')} alone."
     if found.refused is None:
-        return (f"the labelled rows give smaller sets than {asked.name}. {alone}",)
+        more = "accept more" if found.method.guarantee == "pac-accepted" else "give smaller sets"
+        return (f"the labelled rows {more} than {asked.name}. {alone}",)
     return (f"you asked for {asked.name}, but label shift was rejected. {alone}",)
 
 
@@ -258,7 +259,7 @@ def next_steps(expected_sizes: Sequence[tuple[int, float]] = (), *, command: str
     ``expected_sizes`` are numbers of labelled target rows, and about how many labels per set they would certify;
     ``command`` says how to draw the rows and to use their labels, by default in Python.
 
-    >>> print(next_steps([(100, 1.31), (400, 1.2)], command="Ask").partition("changed. ")[2][:69])
+    >>> print(next_steps([(100, 1.31), (400, 1.2)], command="Ask").partition("changed. ")[2][:70])
     Expect about 1.310 labels per set with 100 labels, 1.200 with 400. Ask
     """
     about = ""

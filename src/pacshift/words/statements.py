@@ -44,6 +44,9 @@ number; not measured."""
 TOLD_LOWER = 1e-3
 """Lower bounds of misses below this say nothing: "at most 30 %" is said instead of "0.02 to 30 %"."""
 
+NARROWS = "the promise is that"
+"""A note with these words says of less what the promise says: it is never left to the full form."""
+
 LABELLED = {
     "row": "Rows were chosen to be labelled at random, whatever their group.",
     "group": "One random row was labelled in each of some random groups.",
@@ -689,13 +692,11 @@ def tells_accuracy(least: float | None, mix: Interval | None, n_classes: int) ->
 def _notes(certificate: Certificate, most: int | None) -> Iterator[Statement]:
     """What else should be known. With many classes there may be a reason per class: notes come first."""
     notes = [*certificate.notes, *certificate.reasons]
-    for place, note in enumerate(notes[:most]):
-        first = ""
-        if not place and certificate.notes:
-            more = len(certificate.notes) - 1
-            rest = f" (and {plural(more, 'more note')})" if more else ""
-            first = f"Note: {note}{rest}"
-        yield Statement("note", first, f"Note: {note}")
+    told = [note for place, note in enumerate(certificate.notes) if not place or NARROWS in note]
+    more = len(certificate.notes) - len(told)
+    for note in notes[:most]:
+        rest = f" (and {plural(more, 'more note')})" if more and note is told[-1] else ""
+        yield Statement("note", f"Note: {note}{rest}" if note in told else "", f"Note: {note}")
     left_out = 0 if most is None else len(notes[most:])
     if left_out:
         said = f"{left_out:,} more notes: certificate.reasons and certificate.notes hold them all."
