@@ -304,7 +304,7 @@ def test_a_stratum_with_too_few_rows_gets_all_labels_and_says_so() -> None:
         ({"known_mix": {"x in stratum y": KNOWN["old"]}}, "no stratum may be called ' in stratum '"),
         (
             {"known_mix": {"young": {1: (0, 0.2)}}},
-            "target_strata: .* row.s. are of strata that known_mix does not name",
+            "target_strata: .* rows of strata that known_mix does not name",
         ),
         ({"known_mix": KNOWN | {"newborn": {1: (0, 0.1)}}}, "strata without any source rows: 'newborn'"),
         ({"strata": np.where(STRATA == "old", "Old", STRATA)}, "strata without any source rows: 'old'"),
@@ -318,7 +318,7 @@ def test_a_stratum_with_too_few_rows_gets_all_labels_and_says_so() -> None:
         ({"target_strata": [[1], *TARGET_STRATA[1:]]}, "target_strata"),
         ({"target_scores": None}, "strata need unlabelled target scores"),
         ({"source_scores": SOURCE - 0.5, "target_scores": TARGET - 0.5}, "scores below 0"),
-        ({"source_scores": np.where(LABELS[:, None] == 2, 0, SOURCE * [1, np.nan])}, "source: 3000 row"),
+        ({"source_scores": np.where(LABELS[:, None] == 2, 0, SOURCE * [1, np.nan])}, "source: 3,000 rows"),
         ({"epsilon": 2}, "epsilon must lie strictly between 0 and 1"),
         ({"per_stratum": "yes"}, "per_stratum must be True or False"),
         *(
@@ -344,7 +344,7 @@ def test_sets_refuse_strata_that_nothing_is_promised_about(certificate: Any) -> 
         sets_in_strata(certificate, TARGET[:2], ["newborn", "old"])
     with pytest.raises(InputError, match="one stratum per row"):
         sets_in_strata(certificate, TARGET[:2], ["old"])
-    with pytest.raises(InputError, match=r"row.s. cannot be used .*, the first is row 1"):
+    with pytest.raises(InputError, match=r"1 row cannot be used .*, the first is row 1"):
         sets_in_strata(certificate, [[0.5, 0.5], [np.nan, 1]], ["old", "young"])
     with pytest.raises(InputError, match="source's scores are probabilities"):
         sets_in_strata(certificate, 5 * TARGET[:20], TARGET_STRATA[:20])
