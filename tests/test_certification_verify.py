@@ -54,7 +54,7 @@ def test_every_method_is_made_again(method: str, tmp_path: Path) -> None:
     for one in (made, Certificate.load(tmp_path / "c.json"), tmp_path / "c.json"):
         found = verify(one, SOURCE, LABELS, TARGET)
         assert found.verdict == "match", found.text
-        assert found.text.startswith("Made again from these data, the certificate is the same.")
+        assert found.text.startswith("recomputed from these data, the certificate is the same.")
         seen = made.predicted_counts is not None  # PS and APS do not look at the target
         said = () if seen else ("target: the certificate has no SHA-256 of it",)
         assert found.unverified == ("created: the maker's word", *said)

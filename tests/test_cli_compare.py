@@ -23,7 +23,7 @@ def test_compare_shows_all_methods(data: Data) -> None:
     assert errors["PS-W"] <= 0.1 < errors["PS"]  # the shift goes to the class that is hard to tell
     shown = good(*labels).stdout
     assert "> 0.1" in shown
-    assert "target (PAC)" in shown
+    assert "promise" in shown
 
 
 def test_compare_says_who_refuses(data: Data) -> None:

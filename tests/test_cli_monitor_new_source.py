@@ -51,7 +51,7 @@ def test_a_refuted_month_is_labelled_and_becomes_the_source(folder: Path) -> Non
         *("pacshift", "monitor", "source.parquet", september, "--timestamp", "seen", "--period", "month"),
         *("--state", "watch", "--label", "diagnosis", "--force", "--labelled", "to_label.csv"),
     ]
-    assert "The way on" in Path("monitor.html").read_text()
+    assert "What to do: draw rows to label" in Path("monitor.html").read_text()
     found = relabelled()
     assert found["source"] == {
         "number": 1, "rows": 600, "looks": 2, "periods": ["2026-09"], "in_words": "600 labelled rows of 2026-09"
@@ -72,7 +72,7 @@ def test_a_refuted_month_is_labelled_and_becomes_the_source(folder: Path) -> Non
     assert periods[-1]["verdict"] in ("kept", "not-proven")
     assert "late rows" not in run("monitor", "source.parquet", "visits", *BY_MONTH, "--json").stderr
     shown = " ".join(good("monitor", "source.parquet", "visits", *BY_MONTH).stdout.split())
-    assert "compared with: 600 labelled rows of 2026-09" in shown
+    assert "Compared with: 600 labelled rows of 2026-09" in shown
 
 
 def test_the_printed_commands_run_as_they_stand(folder: Path) -> None:
@@ -113,8 +113,8 @@ def test_the_way_back(folder: Path) -> None:
     assert back.exit_code == 0
     said = " ".join(back.stderr.split())
     assert "later periods are compared with the source that was given (20,000 labelled rows) again" in said
-    assert "refuted, labelled" in back.stdout
-    assert "compared with: the source that was given (20,000 labelled rows)" in back.stdout
+    assert "rejected, labelled" in back.stdout
+    assert "Compared with: the source that was given (20,000 labelled rows)" in back.stdout
     again = ("monitor", "source.parquet", "visits/10.parquet", *BY_MONTH, "--replace", "2026-10", "--json")
     found = json.loads(good(*again).stdout)
     assert (found["periods"][-1]["source_number"], found["source"]["number"]) == (0, 0)
@@ -132,7 +132,7 @@ def test_quiet_is_not_silent_about_an_alert(folder: Path) -> None:
     label_september()
     shown = run("monitor", "source.parquet", "visits", *BY_MONTH, "-q", "--fail-on", "gap")
     assert (shown.exit_code, shown.stdout) == (3, "")
-    assert shown.stderr.startswith("alert: 2026-09 is refuted; 2026-05 to 2026-08 (4 periods)")
+    assert shown.stderr.startswith("alert: 2026-09: label shift rejected; 2026-05 to 2026-08 (4 periods)")
     assert shown.stderr.count("\n") == 1
 
 

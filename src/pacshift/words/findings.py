@@ -64,7 +64,7 @@ def logits_note(tally: Tally) -> tuple[str, ...]:
     if tally.softmax or tally.score not in TRANSFORMS or kind is None or kind.name != OTHER:
         return ()
     return (
-        f"these scores look like logits ({kind}). If they are, take their softmax: softmax=True; sets are often "
+        f"these scores look like logits{str(kind).removeprefix(OTHER)}. If they are, take their softmax: softmax=True; sets are often "
         "much smaller. The promise holds either way.",
     )
 

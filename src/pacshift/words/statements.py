@@ -692,11 +692,11 @@ def tells_accuracy(least: float | None, mix: Interval | None, n_classes: int) ->
 def _notes(certificate: Certificate, most: int | None) -> Iterator[Statement]:
     """What else should be known. With many classes there may be a reason per class: notes come first."""
     notes = [*certificate.notes, *certificate.reasons]
-    told = [note for place, note in enumerate(certificate.notes) if not place or NARROWS in note]
+    told = [place for place, note in enumerate(certificate.notes) if not place or NARROWS in note]
     more = len(certificate.notes) - len(told)
-    for note in notes[:most]:
-        rest = f" (and {plural(more, 'more note')})" if more and note is told[-1] else ""
-        yield Statement("note", f"Note: {note}{rest}" if note in told else "", f"Note: {note}")
+    for place, note in enumerate(notes[:most]):
+        rest = f" (and {plural(more, 'more note')})" if more and place == told[-1] else ""
+        yield Statement("note", f"Note: {note}{rest}" if place in told else "", f"Note: {note}")
     left_out = 0 if most is None else len(notes[most:])
     if left_out:
         said = f"{left_out:,} more notes: certificate.reasons and certificate.notes hold them all."
