@@ -63,9 +63,10 @@ def logits_note(tally: Tally) -> tuple[str, ...]:
     kind = tally.full_source_kind
     if tally.softmax or tally.score not in TRANSFORMS or kind is None or kind.name != OTHER:
         return ()
+    where = str(kind).removeprefix(OTHER)
     return (
-        f"these scores look like logits{str(kind).removeprefix(OTHER)}. If they are, take their softmax: softmax=True; sets are often "
-        "much smaller. The promise holds either way.",
+        f"these scores look like logits{where}. If they are, take their softmax: softmax=True; sets are often much "
+        "smaller. The promise holds either way.",
     )
 
 
