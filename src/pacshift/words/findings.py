@@ -65,8 +65,8 @@ def logits_note(tally: Tally) -> tuple[str, ...]:
         return ()
     where = str(kind).removeprefix(OTHER)
     return (
-        f"these scores look like logits{where}. If they are, take their softmax: softmax=True; sets are often much "
-        "smaller. The promise holds either way.",
+        f"these scores look like logits{where}. If they are, take their softmax: softmax=True; sets are often "
+        "much smaller. The promise holds either way.",
     )
 
 
