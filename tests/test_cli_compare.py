@@ -3,10 +3,12 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from commands import NAMES, Data, bad, good
-from pacshift import METHODS, Tally
+from pacshift import METHODS, InputError, Tally, prevalence, read
+from pacshift.cli.plan import mix_of_table
 
 
 @pytest.mark.slow
@@ -122,3 +124,18 @@ def test_plans_that_cannot_be_made(data: Data) -> None:
     assert "names class 'owl' twice" in bad(*start, "--n-source", 2000, "--target-mix", "owl=1,owl=2")
     assert "got 1 of them" in bad(*start, *QUICK[2:])
     assert "unknown kind of picture" in bad(*start, *QUICK[2:], "--n-source", 500, "-o", "plan.txt")
+
+
+def test_a_plan_reads_the_mix_off_a_table_that_is_like_the_target(data: Data) -> None:
+    rows = read(data.source, label="label")
+    bounds = prevalence(rows, read(data.target, like=rows)).mix
+    counted = mix_of_table(data.source, rows, "label", None)
+    assert list(counted.values()) == (rows.tally().class_counts / len(data.labels)).tolist()
+    estimated = np.array(list(mix_of_table(data.target, rows, "nothing", None).values()))
+    assert estimated.sum() == pytest.approx(1)
+    assert (bounds.lower - 0.02 <= estimated).all()
+    assert (estimated <= bounds.upper + 0.02).all()
+    with pytest.raises(InputError, match="tally has none"):
+        mix_of_table(data.target, rows.tally(), "nothing", None)
+    asked = ("plan", data.source, "--n-source", "900", "--n-target", "900", "-m", "PS-LW")
+    assert "labels per set" in good(*asked, "--target-mix", data.target).stdout

@@ -13,8 +13,9 @@ from pacshift.defaults import DELTA, EPSILON
 from pacshift.errors import InputError
 
 if TYPE_CHECKING:
-    from pacshift import Plan
+    from pacshift import Plan, Tally
     from pacshift.arrays import Label
+    from pacshift.rows.base import Rows
 
 PICTURES = (".png", ".svg", ".pdf")
 
@@ -32,7 +33,7 @@ def plan(
         list[str] | None,
         basic(
             "--target-mix A=0.2,B=0.8",
-            "Expected class shares in the target; repeatable, plans for the worst.",
+            "Expected class shares in the target, or a table like the target; repeatable, plans for the worst.",
         ),
     ] = None,
     size: Annotated[float | None, basic("--size", "Wanted number of labels per set.")] = None,
@@ -67,7 +68,13 @@ def plan(
         asked["pilot"] = pacshift.Tally.load(pilot)
     else:
         asked["pilot"] = read_rows(pilot, label=label, scores=scores, keep=False)
-    asked["target_mix"] = [read_mix(text, asked["pilot"].classes) for text in target_mix or ()] or None
+    mixes = [
+        mix_of_table(Path(text), asked["pilot"], label, scores)
+        if "=" not in text and Path(text).exists()
+        else read_mix(text, asked["pilot"].classes)
+        for text in target_mix or ()
+    ]
+    asked["target_mix"] = mixes or None
     with progress("simulating", silent=as_json) as report:
         made = pacshift.plan(**asked, progress=report)
     if out is not None:
@@ -86,6 +93,30 @@ def plan(
     else:
         results().print(plain(made.explain()))
         say_written(*([] if out is None else [out]))
+
+
+def mix_of_table(path: Path, pilot: "Rows | Tally", label: str, scores: str | None) -> "dict[Label, float]":
+    """The mix of a table that is like the target: counted if it has labels, else the middle of its bounds."""
+    import pacshift
+    from pacshift.rows.arrow.files import open_source
+    from pacshift.rows.arrow.table import read_rows
+
+    own = label if label in open_source([path], label=None, scores=scores).schema.names else None
+    like: dict[str, Any] = {"scores": scores, "classes": pilot.classes, "softmax": pilot.softmax}
+    rows = read_rows(path, label=own, keep=False, **like)
+    if own is not None:
+        counts = rows.tally(soft=False).class_counts
+        shares = counts / counts.sum()
+    elif isinstance(pilot, pacshift.Tally):
+        raise InputError(
+            f"{path} has no column {label!r}, and without labels its mix is estimated by rows of the pilot, but a "
+            "tally has none. Give the pilot as a table, or write the mix."
+        )
+    else:
+        bounds = pacshift.prevalence(pilot, rows).mix
+        middle = (bounds.lower + bounds.upper) / 2
+        shares = middle / middle.sum()
+    return dict(zip(pilot.classes, shares.tolist(), strict=True))
 
 
 def read_mix(text: str, classes: "tuple[Label, ...]") -> dict[str, float]:
