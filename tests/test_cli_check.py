@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from commands import NAMES, Data, bad, good, run
-from pacshift import Certificate, check
+from pacshift import Certificate, calibrate, check
 
 
 def test_check_counts_and_judges(data: Data) -> None:
@@ -94,3 +94,18 @@ def test_rows_of_another_mix_are_no_evidence(data: Data, tmp_path: Path) -> None
     said = " ".join(shown.stdout.split())
     assert "no evidence: 'crow' makes up" in said
     assert "not a random sample of the target that the certificate is about, or label shift" in said
+
+
+def test_of_many_classes_the_most_missed_are_shown_and_all_with_full(tmp_path: Path) -> None:
+    names, rng = [f"c{place:02}" for place in range(20)], np.random.default_rng(0)
+    labels = rng.integers(0, 20, 2000)
+    scores = rng.dirichlet(np.full(20, 0.3), 2000) + 3 * np.eye(20)[labels]
+    scores /= scores.sum(axis=1, keepdims=True)
+    made = calibrate(scores, np.array(names)[labels], None, method="PS", classes=names)
+    made.save(tmp_path / "c.json")
+    columns = {f"p_{name}": scores[::2, place] for place, name in enumerate(names)}
+    table = pa.table(columns | {"label": np.array(names)[labels][::2]})
+    pa.parquet.write_table(table, tmp_path / "l.parquet")
+    words = ("check", tmp_path / "c.json", tmp_path / "l.parquet", "--scores", "p_*", "--label", "label")
+    few, full = (run(*words, *more).stdout for more in ((), ("--full",)))
+    assert [sum(f"'{name}'" in text or f"│ {name} " in text for name in names) for text in (few, full)] == [6, 20]

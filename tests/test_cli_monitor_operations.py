@@ -45,7 +45,7 @@ def test_what_is_adopted_survives_the_nightly_line(folder: Path) -> None:
     assert monitored(*nightly, code=4)["failed"] == ["2026-05"]  # nothing was done about it
     shown = run("monitor", "source.parquet", "visits", *BY_MONTH, *nightly, "--adopt", "2026-05")
     assert shown.exit_code == 0  # the alert was answered, and nothing is new
-    assert "in use: the fresh certificate of 2026-05, adopted (PS-LP, epsilon 10 %" in shown.stdout
+    assert "In use: the fresh certificate of 2026-05, adopted (PS-LP, epsilon 10 %" in shown.stdout
     assert "watch/current.json" in shown.stdout
     later = run("monitor", "source.parquet", "visits", *BY_MONTH, *nightly)
     assert later.exit_code == 0
