@@ -165,6 +165,7 @@ def test_a_tally_accepts_at_the_edges_of_its_bins(made: Certificate) -> None:
     assert found.with_set_sizes(TARGET).set_sizes.tolist() == found.set_sizes.tolist()  # type: ignore[union-attr]
     assert 0.8 * made.set_sizes[1] < found.set_sizes[1] <= 1.02 * made.set_sizes[1]  # type: ignore[index]
     assert verify(found, tally).verdict == "match"
+    assert found.one_label_error == made.one_label_error == made.epsilon
 
 
 def test_a_tally_of_scores_that_may_tie_is_refused() -> None:
