@@ -224,11 +224,11 @@ def test_commands_take_logits_by_one_flag_and_name_it(tmp_path: Path) -> None:
         pd.DataFrame({"z": list(rows), "label": LABELS}).to_parquet(path)
     made, of_logits, plain = tmp_path / "c.json", tmp_path / "s.tally", tmp_path / "t.tally"
     asked = ("calibrate", source, target, "--scores", "z", "-o", made)
-    assert "take their softmax: --softmax" in " ".join(good(*asked).stdout.split())
+    assert "take their softmax: --softmax; sets are often" in " ".join(good(*asked).stdout.split())
     good(*asked, "--softmax", "--force")
     assert Certificate.load(made).softmax
     counting = ("--label", "label", "--scores", "z", "-o")
-    assert "take their softmax: --softmax" in good("tally", target, *counting, plain).stderr
+    assert "take their softmax: --softmax; sets are often" in good("tally", target, *counting, plain).stderr
     assert good("tally", source, *counting, of_logits, "--softmax").stderr == ""
     said = bad("calibrate", of_logits, plain, "-o", tmp_path / "d.json")
     assert "do not add. Count all of them from logits with --softmax" in said
