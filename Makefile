@@ -14,7 +14,7 @@ TRIALS ?= 100
 
 # What `make floor` repeats: the tests of these modules and folders, and the README's examples in Python and shell.
 # A name that has no tests stops it, so the list cannot go stale unnoticed.
-CORE := bounds scores rows tally ps_lp ps_t methods certificate estimator
+CORE := parallel bounds scores rows tally ps_lp ps_t methods certificate estimator
 CORE_TESTS := $(CORE:%=tests/test_%*.py) README.md tests/test_docs.py::test_shell_example_of_the_readme_runs
 
 # Markers of tests that `make test` leaves to `make rest`, or that are run by hand (long).

@@ -1,5 +1,7 @@
 """Work on all cores: results in order, the first error, nothing left running."""
 
+import subprocess
+import sys
 import threading
 import time
 from functools import partial
@@ -79,3 +81,20 @@ def test_small_algebra_has_one_thread_until_the_last_caller_leaves() -> None:
         assert threads() == {1}
         second.__exit__(None, None, None)
         assert threads() == {2}
+
+
+def test_the_first_call_never_waits_for_an_import_in_another_thread() -> None:
+    """Locks of interpreter and loader are taken in one order: threadpoolctl before 3.7 hung here every time."""
+    code = """
+import threading
+import numpy
+from pacshift import parallel
+load = threading.Thread(target=lambda: __import__("scipy.special"))
+load.start()
+for _ in range(20):
+    parallel._libraries.cache_clear()
+    with parallel.one_blas_thread():
+        pass
+load.join()
+"""
+    subprocess.run([sys.executable, "-c", code], timeout=60, check=True)
