@@ -343,7 +343,7 @@ def test_a_label_sheet_of_the_scores_that_are_calibrated_on(data: Any, estimator
     model.calibrate(X[SOURCE], names[SOURCE], X[TARGET], labelled=sheet)
     assert (model.certificate_.method, model.certificate_.n_target_labels) == ("PS-T", 200)
     assert not model.certificate_.trivial
-    with pytest.raises(InputError, match="was made for another target"):
+    with pytest.raises(InputError, match="was drawn from another target"):
         model.calibrate(X[SOURCE], names[SOURCE], X[SOURCE], labelled=sheet)
 
 

@@ -109,7 +109,7 @@ def certify(
     if not tally.n_source:
         raise InputError("no source rows: every method needs a labelled source.")
     if method.needs_target and not tally.n_target:
-        raise InputError(f"no target examples: method {method.name} needs unlabelled target scores.")
+        raise InputError(f"method {method.name} needs target scores. Pass them, or use PS-LW, which needs none.")
     if data.labelled is not None:
         check_labelled(data.labelled.counted, tally)
         require_unseen(data.labelled.chance_to_match(tally))
