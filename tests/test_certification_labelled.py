@@ -557,7 +557,7 @@ def test_what_cannot_be_is_said(options: dict[str, Any], said: str) -> None:
 def test_another_target_is_refused() -> None:
     for target, said in (
         (TARGET[::-1], "has other scores or another order"),
-        (TARGET[:-1], "it has 1,499 rows"),
+        (TARGET[:-1], "of 1,500 rows; the target has 1,499"),
         (np.vstack([TARGET[1:2], TARGET[1:]]), "has other scores or another order"),
     ):
         with pytest.raises(InputError, match=said):

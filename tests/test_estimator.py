@@ -178,7 +178,7 @@ def test_bad_input_is_named(data: Any) -> None:
     model = wrap(LogisticRegression()).fit(X[TRAIN], y[TRAIN])
     with pytest.raises(InputError, match="label"):
         model.calibrate(X[SOURCE], y[SOURCE] + 7, X[TARGET])
-    with pytest.raises(InputError, match="999 labels for 1000 rows"):
+    with pytest.raises(InputError, match="999 labels for 1,000 rows"):
         model.calibrate(X[SOURCE], y[SOURCE][:-1], X[TARGET])
     with pytest.raises(InputError, match="epsilon"):
         wrap(model.estimator_, epsilon=1.5).calibrate(X[SOURCE], y[SOURCE], X[TARGET])
