@@ -50,7 +50,8 @@ def draw_region(region: PrevalenceRegion) -> Figure:
     figure, axes = triangle("1. Mixes that fit")
     mixes = all_mixes()
     fits = inside(region, mixes).astype(float)
-    axes.tricontourf(*(mixes @ CORNERS).T, fits, levels=[0.5, 1.5], colors=[TARGET], alpha=0.5)
+    x, y = (mixes @ CORNERS).T
+    axes.tricontourf(x, y, fits, levels=[0.5, 1.5], colors=[TARGET], alpha=0.5)
     for mix, marker, name in ((SOURCE_MIX, "o", "source"), (TARGET_MIX, "x", "target (unknown)")):
         axes.plot(*(mix @ CORNERS), marker, color="black", ms=6, mew=2, label=name)
     axes.fill([], [], color=TARGET, alpha=0.5, label="fits the counts")
