@@ -23,13 +23,12 @@ from pacshift.methods.weight_box import (
     HullProgram,
     NoBox,
     _divide,
+    _multiply,
     _solve_in_order,
     eliminate,
     hull,
 )
 from strategies import BoxedSystem, Counts, boxed_systems, counts, rates, seeds
-
-STRONG = np.array([[0.45, 0.03], [0.05, 0.47]])
 
 
 def around(point: FloatArray, width: float) -> Interval:
@@ -50,6 +49,14 @@ def solved(box: BoxedSystem, form: Form) -> Interval | None:
 def intervals(lowest: float) -> st.SearchStrategy[Interval]:
     ends = st.floats(lowest, 1e3).filter(lambda end: end == 0 or abs(end) > 1e-3)
     return st.tuples(ends, ends).map(lambda pair: Interval(np.array([min(pair)]), np.array([max(pair)])))
+
+
+@given(intervals(-1e3), intervals(-1e3))
+def test_products_of_intervals_are_exactly_the_range_of_products(left: Interval, right: Interval) -> None:
+    product = _multiply(left, right)
+    inner = np.outer(np.linspace(left.lower, left.upper, 5), np.linspace(right.lower, right.upper, 5))
+    assert product.lower == pytest.approx(inner.min())
+    assert product.upper == pytest.approx(inner.max())
 
 
 @given(intervals(-1e3), intervals(0.01))

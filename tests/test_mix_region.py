@@ -176,6 +176,14 @@ def test_the_refusal_names_the_predicted_class_and_by_how_much() -> None:
         prevalence_region(confusion, np.array([1500, 0, 1500]), delta=0.1)
 
 
+def test_a_class_without_examples_may_be_anything() -> None:
+    confusion, target = np.array([[900, 0, 0], [100, 0, 100], [0, 0, 900]]), np.array([300, 400, 300])
+    region = prevalence_region(confusion, target, delta=0.05)
+    assert region.prevalence.upper[1] > 0.35
+    assert region.contains(np.array([0.3, 0.4, 0.3]))
+    assert region.contains(np.array([0.25, 0.5, 0.25]))
+
+
 def test_larger_sets_can_refute_what_single_classes_cannot(monkeypatch: pytest.MonkeyPatch) -> None:
     # No label is predicted 0 or 1 more often than half of the time, so together they are at most half.
     columns = np.array(
