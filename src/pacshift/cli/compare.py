@@ -24,7 +24,6 @@ def compare(
     target_label: Annotated[
         str | None, known("--target-label COLUMN", "Label column of the target, to show the error.")
     ] = None,
-    weights: options.Weights = None,
     columns: options.ColumnOptions,
     as_json: options.Json = False,
 ) -> None:
@@ -35,19 +34,13 @@ def compare(
     import pacshift
     from pacshift.cli.inputs import open_data
 
-    asked: dict[str, Any] = {"epsilon": epsilon, "delta": delta}
-    asked["weights"] = options.read_numbers(weights, "--weights")
-    labels: dict[str, Any] = {
-        "target_label": target_label,
-        "some_labels": False,
-        "labels_per": "row",
-    }  # every row has a label
-    data = open_data(files, columns.reading(label), silent=as_json, **labels)
+    every: dict[str, Any] = {"some_labels": False, "labels_per": "row"}  # every row has a label
+    data = open_data(files, columns.reading(label), silent=as_json, target_label=target_label, **every)
     if len(data) == 1 or data[1] is None:
         raise InputError("no TARGET: name a table of target scores to measure the sets on.")
-    compared = pacshift.compare(*data, **asked)
+    rates: dict[str, Any] = {"epsilon": epsilon, "delta": delta}
+    compared = pacshift.compare(*data, **rates)
     if as_json:
-        rates = {"epsilon": compared.epsilon, "delta": compared.delta}
         print_json({**rates, "rows": data[1].last.n_given, "methods": list(map(asdict, compared.rows))})
         return
     with_error = any(row.error is not None for row in compared.rows)
