@@ -24,13 +24,12 @@ from pacshift import (
     tally_table,
 )
 from pacshift.arrays import FloatArray
-from pacshift.assumption import ASSUMPTION_SHARE, check_assumption
+from pacshift.assumption import ASSUMPTION_SHARE
 from pacshift.certification.certify import CLASS_EPSILON_SHARE
 from pacshift.certification.trust import clean_epsilon
 from pacshift.methods import resolve_method
 from pacshift.methods.ps import capped
 from pacshift.ps_lp import theorem
-from pacshift.report import compare_methods
 
 ON_TARGET = [
     name
@@ -263,25 +262,6 @@ def test_every_promise_about_the_target_is_tested_first(method: str) -> None:
     )
     assert "What you can do: (1) Label random target rows" in text
     assert "pacshift.label_sheet(target, " in text
-
-
-def test_methods_that_are_compared_share_the_test(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = []
-    monkeypatch.setattr(
-        "pacshift.certification.certify.check_assumption",
-        lambda tally, **options: asked.append(options) or check_assumption(tally, **options),  # type: ignore[func-returns-value]
-    )
-    for tally, refused in ((drawn(0, 300), 0), (drawn(0, 5000, junk=1.0, kind=0), 3)):
-        asked.clear()
-        rows = compare_methods(
-            ["PS", "PS-LW", "LWCP", "WCP"],
-            lambda method, tally=tally: tally,  # type: ignore[misc]
-            lambda made: [(None, 1.0, 0.0)] * len(made),
-            epsilon=0.1,
-            delta=0.1,
-        )
-        assert len(asked) == 1
-        assert sum(certificate is None for _, certificate in rows) == refused
 
 
 @pytest.mark.parametrize("method", ["PS", "PS-R"])

@@ -51,11 +51,11 @@ def _show(found: "Findings", files: dict[str, Path]) -> None:
         f"Target: {rows} examples without labels, {after} of them {name} (only ORACLE is told). "
         f"Wanted: sets that miss the true label of at most {given(epsilon)} of the target."
     )
-    headings = "method", "promise", "true error", "labels per set", "empty sets", "draws above epsilon"
+    headings = "method", "promise", "labels per set", "empty sets", "true error", "draws above epsilon"
     table = right_aligned(*headings, left=2)
     for row in found.trials[0]:
         above = found.above(row.method)
-        table.add_row(*cells(row, epsilon=epsilon, with_error=True), f"[red]{above}[/]" if above else "0")
+        table.add_row(*cells(row, epsilon), f"[red]{above}[/]" if above else "0")
     console.print(table)
     console.print(
         "True error: the share of the whole target whose set misses the true label; exact, because this world is "
