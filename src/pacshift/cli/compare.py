@@ -23,7 +23,6 @@ def compare(
     target_label: Annotated[
         str | None, known("--target-label COLUMN", "Label column of the target, to show the error.")
     ] = None,
-    weights: options.Weights = None,
     columns: options.ColumnOptions,
     as_json: options.Json = False,
 ) -> None:
@@ -45,7 +44,7 @@ def compare(
     if len(data) == 1 or data[1] is None:
         raise InputError("no TARGET: name a table of target scores to measure the sets on.")
     rates: dict[str, Any] = {"epsilon": epsilon, "delta": delta}
-    compared = pacshift.compare(*data, **rates, weights=options.read_numbers(weights, "--weights"))
+    compared = pacshift.compare(*data, **rates)
     if as_json:
         print_json({**rates, "rows": data[1].last.n_given, "methods": list(map(asdict, compared.rows))})
         return
