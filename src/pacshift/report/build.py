@@ -56,7 +56,7 @@ def write_report(
     path : path
         The file. It is written whole or not at all.
     comparison : sequence of ComparisonRow, optional
-        Adds a table of methods run on the same data; ``compare_methods`` makes the rows.
+        Adds a table of methods run on the same data; ``pacshift.compare(...).rows``.
     overwrite : bool
         Whether an existing file may be replaced.
 
