@@ -86,9 +86,10 @@ def _expand(path: Path) -> list[Path]:
     if not exists:
         raise InputError(f"{path}: no such file or folder.")
     if path.suffix.lower() not in KINDS:
-        torch = path.suffix.lower() in (".pt", ".pth")
-        how = " From torch: np.save('scores.npy', tensor.float().numpy())." if torch else ""
-        raise InputError(f"{path}: unknown file type. Use {one_of(list(KINDS))}.{how}")
+        raise InputError(
+            f"{path}: unknown file type. Use {one_of(list(KINDS))}. From arrays: np.savez('scores.npz', "
+            "probs=scores, labels=labels)."
+        )
     return [path]
 
 
