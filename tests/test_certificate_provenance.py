@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
 from commands import NAMES, Data, bad, good
-from pacshift import Certificate, InputError, PACClassifier, Tally, calibrate
+from pacshift import Certificate, InputError, PACClassifier, Tally, __version__, calibrate
 from pacshift.certificate.provenance import AskedMethod, Counting, Provenance
 from pacshift.files.codec import record
 from pacshift.files.origin import code_identity, current_time
@@ -110,6 +110,7 @@ def test_the_estimator_passes_it_on() -> None:
 def test_words_and_page_say_it() -> None:
     certificate = certify(note="after\nthe  new scanner", model_id="net 3", valid_until="2099-01-31")
     made = origin(certificate)
+    assert made.pacshift_version == __version__  # of the code that runs, whatever is installed
     line = f"Made: {made.created} with pacshift {made.pacshift_version} for model 'net 3'. Valid until 2099-01-31."
     assert f"{line} Maker's note: 'after the new scanner'" in certificate.explain(full=True).splitlines()
     page = render_report(certificate)

@@ -27,17 +27,6 @@ def current_time() -> datetime:
         ) from None
 
 
-@cache
-def pacshift_version() -> str:
-    """The installed version."""
-    from importlib.metadata import PackageNotFoundError, version  # 30 ms to import, and few calls ask
-
-    try:
-        return version("pacshift")
-    except PackageNotFoundError:  # run from its source without being installed
-        return "unknown"
-
-
 PACKAGE = Path(__file__).resolve().parents[1]
 
 
