@@ -6,11 +6,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from pacshift import __version__
 from pacshift.certificate import Certificate
 from pacshift.certificate.file import to_document
 from pacshift.errors import InputError, MissingExtraError
 from pacshift.files.codec import CHECKSUM
+from pacshift.files.origin import PACSHIFT_VERSION
 from pacshift.files.writing import PathLike, atomic_write
 from pacshift.rows.sets import exact_cuts, forgiving_cuts
 
@@ -144,7 +144,7 @@ class _Graph:
             opset_imports=[helper.make_opsetid("", OPSET)],
             ir_version=IR_VERSION,
             producer_name="pacshift",
-            producer_version=__version__,
+            producer_version=PACSHIFT_VERSION,
             doc_string=self._certificate.explain(full=True),
         )
         made = self._certificate

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import sys
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -12,6 +13,9 @@ EPOCH_VARIABLE = "SOURCE_DATE_EPOCH"
 """Seconds since 1970 to use instead of the clock, so that files can be made again bit for bit."""
 
 TIME_FORMAT = "%Y-%m-%dT%H:%M:%SZ"
+
+PACSHIFT_VERSION: str = sys.modules["pacshift"].__version__
+"""Of the code that runs, whatever is installed. An import would be circular."""
 
 
 def current_time() -> datetime:

@@ -14,8 +14,8 @@ import matplotlib
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
-from pacshift import __version__
 from pacshift.assumption import Assumption
+from pacshift.files.origin import PACSHIFT_VERSION
 from pacshift.files.writing import atomic_write
 from pacshift.plots import assumption_groups, axes
 from pacshift.plots.pictures import MAX_GROUPS_SHOWN
@@ -54,7 +54,7 @@ GROUPS_ALT = (
 
 def render(template: str, **content: Any) -> str:
     """The HTML of a template."""
-    return ENVIRONMENT.get_template(template).render(version=__version__, **content)
+    return ENVIRONMENT.get_template(template).render(version=PACSHIFT_VERSION, **content)
 
 
 def write_page(html: str, path: str | os.PathLike[str], *, overwrite: bool) -> None:

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from pacshift import __version__
 from pacshift.arrays import running_sum
 from pacshift.errors import InputError
 from pacshift.files.codec import ANYTHING, COUNT, FLAG, TEXT, Entries, ListOf, choice, parse_json, record
-from pacshift.files.origin import TIME_FORMAT, current_time
+from pacshift.files.origin import PACSHIFT_VERSION, TIME_FORMAT, current_time
 from pacshift.files.reading import read_arrays
 from pacshift.files.writing import atomic_write
 from pacshift.scores.check import check_classes
@@ -53,7 +52,7 @@ ORIGIN = Entries({"inputs": ListOf(record(Input)), "n_more_inputs": COUNT})
 
 def write(tally: "Tally", path: str | os.PathLike[str]) -> None:
     """All of it, or no file."""
-    written = {"created": current_time().strftime(TIME_FORMAT), "pacshift_version": __version__}
+    written = {"created": current_time().strftime(TIME_FORMAT), "pacshift_version": PACSHIFT_VERSION}
     origin = ORIGIN.write({"inputs": all_inputs(tally), "n_more_inputs": tally.n_more_inputs})
     arrays = arrays_of(tally)
     head = {"format": FORMAT, "version": VERSION, **written, **origin, "arrays": checksums(arrays)}
