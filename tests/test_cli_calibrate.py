@@ -84,6 +84,7 @@ def test_rows_are_left_out_only_if_asked_and_never_in_silence(data: Data, tmp_pa
     assert made.n_source == 2998
     said = f"Left out: {why.format('')}length) of source 'broken.parquet'."
     assert said in made.explain(full=True)
+    assert "Left out: 2 source rows. The promise is not about such rows." in made.explain().splitlines()
     assert "left out: 2 of 3,000 rows (1 with no label" in render_report(made)
     assert "Left out" not in Certificate.load(data.certificate).explain(full=True)
 

@@ -25,7 +25,7 @@ from pacshift.certification.refusal import with_next_steps
 from pacshift.certification.request import Request
 from pacshift.certification.trust import class_miss, clean_epsilon, sensitivity
 from pacshift.errors import AssumptionError, InputError, UninformativeWarning, users_line
-from pacshift.files.origin import TIME_FORMAT, code_identity, current_time, pacshift_version
+from pacshift.files.origin import PACSHIFT_VERSION, TIME_FORMAT, code_identity, current_time
 from pacshift.methods import PST, Method, Solution, Task
 from pacshift.methods.accept import Accept, AcceptByLabels, tops_of_tally
 from pacshift.methods.base import AcceptedByLabel, facts_of, options_of
@@ -223,7 +223,7 @@ def _certificate(
         softmax=tally.softmax,
         provenance=Provenance(
             created=current_time().strftime(TIME_FORMAT),
-            pacshift_version=pacshift_version(),
+            pacshift_version=PACSHIFT_VERSION,
             model_id=request.model_id,
             note=request.note,
             valid_until=request.valid_until,
