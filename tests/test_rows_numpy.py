@@ -16,7 +16,7 @@ def test_a_folder_may_hold_archives_and_an_archive_goes_by_the_order_of_named_co
     np.save(tmp_path / "features.npy", SCORES)
     with pytest.raises(InputError, match=r"no table in this folder \(looked for [^)]*\.npz\)"):
         tally_table(tmp_path, label=None)
-    with pytest.raises(InputError, match=r"unknown kind of table.*Of an array: np\.savez"):
+    with pytest.raises(InputError, match=r"unknown file type.*From arrays: np\.savez"):
         tally_table(tmp_path / "features.npy", label=None)
     np.savez(tmp_path / "a.npz", probs=SCORES)
     assert tally_table(tmp_path, label=None).n_target == len(SCORES)
