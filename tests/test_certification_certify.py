@@ -24,13 +24,12 @@ from pacshift import (
     tally_table,
 )
 from pacshift.arrays import FloatArray
-from pacshift.assumption import ASSUMPTION_SHARE, check_assumption
+from pacshift.assumption import ASSUMPTION_SHARE
 from pacshift.certification.certify import CLASS_EPSILON_SHARE
 from pacshift.certification.trust import clean_epsilon
 from pacshift.methods import resolve_method
 from pacshift.methods.ps import capped
 from pacshift.ps_lp import theorem
-from pacshift.report import compare_methods
 
 ON_TARGET = [
     name
@@ -265,25 +264,6 @@ def test_every_promise_about_the_target_is_tested_first(method: str) -> None:
     assert "pacshift.label_sheet(target, " in text
 
 
-def test_methods_that_are_compared_share_the_test(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = []
-    monkeypatch.setattr(
-        "pacshift.certification.certify.check_assumption",
-        lambda tally, **options: asked.append(options) or check_assumption(tally, **options),  # type: ignore[func-returns-value]
-    )
-    for tally, refused in ((drawn(0, 300), 0), (drawn(0, 5000, junk=1.0, kind=0), 3)):
-        asked.clear()
-        rows = compare_methods(
-            ["PS", "PS-LW", "LWCP", "WCP"],
-            lambda method, tally=tally: tally,  # type: ignore[misc]
-            lambda made: [(None, 1.0, 0.0)] * len(made),
-            epsilon=0.1,
-            delta=0.1,
-        )
-        assert len(asked) == 1
-        assert sum(certificate is None for _, certificate in rows) == refused
-
-
 @pytest.mark.parametrize("method", ["PS", "PS-R"])
 def test_methods_without_a_promise_about_the_target_are_not_refused(method: str) -> None:
     tally = drawn(0, 2000)
@@ -320,18 +300,6 @@ def test_logits_and_probabilities_are_not_mixed_up() -> None:
         calibrate(scores, labels, logits, epsilon=0.1, delta=0.1)
     with pytest.raises(InputError, match="Pass the raw scores"):
         calibrate(logits, labels, scores, epsilon=0.1, delta=0.1)
-
-
-def test_data_that_look_like_a_mistake_are_noted() -> None:
-    scores, labels = POPULATION.draw(MIX["source"], 500, rng=0)
-    same = calibrate(scores, labels, scores, epsilon=0.1, delta=0.1)
-    assert any("the same rows" in note for note in same.notes)
-    other = calibrate(scores, labels, POPULATION.draw(MIX["source"], 500, rng=1)[0], epsilon=0.1, delta=0.1)
-    assert other.notes == ()
-    constant = np.tile([[0.2, 0.3, 0.5]], (20, 1))
-    flat = calibrate(scores, labels, constant, epsilon=0.1, delta=0.1, method="PS")
-    assert any("all 20 target rows have the same top score, 0.5" in note for note in flat.notes)
-    assert "Note: all 20 target rows" in flat.explain()
 
 
 def test_empty_sets_are_explained_where_they_appear() -> None:
@@ -378,5 +346,7 @@ def test_what_looks_like_a_mistake_is_noted(method: str) -> None:
 
     assert "score columns in the right order" in noted(source[:, ::-1], target[:, ::-1])
     assert "If they are, nothing was learned about the target" in noted(source, source)
-    for hint in ("swapped", "same rows"):
+    for hint in ("swapped", "same rows", "same top score"):
         assert hint not in noted(source, target)
+    flat = calibrate(source, labels, np.tile([[0.4, 0.6]], (20, 1)), classes=["a", "b"], method="PS")
+    assert any("all 20 target rows have the same top score, 0.6" in note for note in flat.notes)

@@ -11,21 +11,13 @@ import pyarrow.parquet
 import pytest
 
 from commands import bad, good, run
-from hospital import USUAL, month_days, patients, table, write_hospital
+from hospital import USUAL, month_days, patients, table
 from pacshift.monitor.state import State
 from pacshift.rows.arrow.formats import FileSource
 
 pytestmark = pytest.mark.slow
 
-QUIET = {3: USUAL, 4: USUAL}
 OUTBREAK = [0.05, 0.94, 0.01]  # of pneumonia, which certificates for the usual mix miss most
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    write_hospital(tmp_path, QUIET)
-    return tmp_path
 
 
 BY_MONTH = ("--label", "diagnosis", "--timestamp", "seen", "--period", "month", "--state", "watch", "--force")
@@ -165,6 +157,7 @@ def test_what_is_printed(folder: Path) -> None:
 def test_bad_input(folder: Path) -> None:
     start = ("monitor", "source.parquet", "visits", "--label", "diagnosis", "-f")
     assert "needs --timestamp" in bad(*start, "--period", "month")
+    assert "Name a folder: --state DIR" in bad(*start, "--forever")
     assert "got 'year'" in bad(*start, "--timestamp", "seen", "--period", "year")
     assert "no column 'when'" in bad(*start, "--timestamp", "when")
     assert "must end in" in bad(*start, "--table", "monitor.xlsx")

@@ -11,18 +11,11 @@ import pyarrow.parquet
 import pytest
 
 from commands import bad, good, run
-from hospital import NAMES, USUAL, month_days, patients, table, write_hospital
+from hospital import NAMES, USUAL, month_days, patients, table
 from pacshift import Certificate, LabelSheet
-from test_cli_monitor import BY_MONTH, QUIET, deliver, monitored
+from test_cli_monitor import BY_MONTH, deliver, monitored
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    write_hospital(tmp_path, QUIET)
-    return tmp_path
 
 
 def label_september(budget: int = 600, mix: Any = USUAL) -> None:

@@ -87,10 +87,8 @@ def test_a_certificate_requires_its_columns(certificate: Certificate, tmp_path: 
     other = save(table("q_*"), tmp_path / "other.parquet")
     with pytest.raises(ColumnsError, match=r"read from the columns 'p_cat', .* table has no column 'p_cat'"):
         write_sets(certificate, other, tmp_path / "more.parquet")
-    write_sets(certificate, other, tmp_path / "asked.parquet", scores="q_*", by_position=True)
+    write_sets(certificate, other, tmp_path / "asked.parquet", scores="q_cat,q_dog,q_eel")
     assert pq.read_table(tmp_path / "asked.parquet")["set"].to_pylist() == expected
-    write_sets(certificate, other, tmp_path / "listed.parquet", scores="q_cat,q_dog,q_eel")
-    assert pq.read_table(tmp_path / "listed.parquet")["set"].to_pylist() == expected
     with pytest.raises(InputError, match=r"no score column for class 'x', 'y', 'z'"):
         write_sets(certificate, other, tmp_path / "more.parquet", scores="q_*")
 
@@ -108,17 +106,19 @@ def test_a_table_is_checked_by_the_columns_of_the_certificate(certificate: Certi
     assert check(certificate, read(renamed, label="y", like=certificate)).error == found.error
 
 
-def test_by_position_only_if_asked_for(tmp_path: Path) -> None:
+def test_columns_go_by_their_order_only_if_they_are_listed(tmp_path: Path) -> None:
     path = save(table(label=np.array(["x", "y", "z"])[LABELS]), tmp_path / "a.parquet")
     expected = Tally.from_scores(SCORES, np.array(["x", "y", "z"])[LABELS], classes=["x", "y", "z"], grid=True)
     options: dict[str, Any] = {"label": "label", "classes": ["x", "y", "z"]}
-    assert tally_table(path, **options, by_position=True) == expected
-    with pytest.raises(InputError, match=r"no score column for class 'x', 'y', 'z'.*with by_position=True\.$"):
+    assert tally_table(path, **options, scores="p_cat,p_dog,p_eel") == expected
+    with pytest.raises(InputError, match=r"no score column for class 'x', 'y', 'z'.*with scores=, one for each"):
         tally_table(path, **options)
     with pytest.raises(InputError, match="3 score columns but 2 classes: matched in their order"):
-        tally_table(path, label=None, classes=["x", "y"], by_position=True)
-    with pytest.raises(InputError, match="after the classes 'dog', 'cat', 'eel', but in another order"):
-        tally_table(path, label=None, classes=["dog", "cat", "eel"], by_position=True)
+        tally_table(path, label=None, classes=["x", "y"], scores="p_cat,p_dog,p_eel")
+    turned = tally_table(path, label=None, classes=["dog", "cat", "eel"], scores="p_cat,p_dog,p_eel")
+    assert turned == Tally.from_target(SCORES[:, [1, 0, 2]], classes=["dog", "cat", "eel"])  # names come first
+    with pytest.raises(InputError, match="no score column for class 'x'"):
+        tally_table(path, label=None, classes=["x", "cat", "eel"], scores="p_cat,p_dog,p_eel")
 
 
 REFUSED: dict[str, tuple[Callable[[], Any], dict[str, Any], str]] = {

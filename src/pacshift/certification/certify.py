@@ -249,7 +249,7 @@ def answer(
     """The thresholds. ``refused`` says that label shift was refuted; without target labels it is raised."""
     alone, by_labels = (
         one_candidate(request, by_labels=True),
-        PST() if method.name != Accept.name else AcceptByLabels(),
+        AcceptByLabels(method.label_error) if isinstance(method, Accept) else PST(),
     )
     if not method.assumes_label_shift:
         return candidate(data, method, request, alone)
@@ -318,7 +318,8 @@ def candidate(
         rows, what, n_unknown = data.labelled.counted, "labelled target rows", data.labelled.n_without_class
         n_looks = len(data.labelled.looks)  # what is said of classes holds at all of them: each has its share
     if solution.by_label is not None or method.guarantee == "pac-accepted":
-        made = None if solution.by_label is None else solution.by_label(shares.misses / n_looks)
+        by_label = solution.by_label
+        made = None if by_label is None else by_label(shares.misses / n_looks).at(solution.thresholds)
         return Answer(solution, None, method, by_label=made)
     if request.class_epsilon is not None:
         limit, delta = request.class_epsilon, shares.cap / n_looks

@@ -99,8 +99,8 @@ def all_options() -> dict[str, Any]:
 def in_flags(message: str) -> str:
     """A message of the library with flags in place of parameters; what is quoted stays as it is.
 
-    >>> in_flags("No column 'label=NAME'. Name the label column: label=NAME, or use by_position=True.")
-    "No column 'label=NAME'. Name the label column: --label NAME, or use --by-position."
+    >>> in_flags("No column 'label=NAME'. Name the label column: label=NAME, or use softmax=True.")
+    "No column 'label=NAME'. Name the label column: --label NAME, or use --softmax."
     >>> in_flags("valid_until must be a day such as 2027-01-31, got 'soon'.")
     "--valid-until must be a day such as 2027-01-31, got 'soon'."
     """

@@ -1,14 +1,13 @@
 """``pacshift demo``: a simulated label shift, every method on it, and which of them keep their promise."""
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pacshift.cli import options
 from pacshift.cli.compare import cells
-from pacshift.cli.console import plain, print_json, print_words, progress, results, right_aligned
+from pacshift.cli.console import plain, print_words, progress, results, right_aligned
 from pacshift.cli.options import basic
 from pacshift.errors import InputError
 from pacshift.words.numbers import given, mean_size, percent
@@ -21,48 +20,25 @@ def demo(
     ctx: typer.Context,
     *,
     out: Annotated[Path, basic("--out -o FOLDER", "Folder for tables, figure and page.")] = Path("pacshift-demo"),
-    as_json: options.Json = False,
 ) -> None:
     """Try all methods on a simulated shift, with their true errors.
 
     Example: pacshift demo
     """
     from pacshift.cli.certificates import with_origin
-    from pacshift.cli.simulated import SEED, find, write
+    from pacshift.cli.simulated import find, write
 
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"cannot make the folder {out}: {error.strerror}. Choose another with -o.") from None
-    with progress("drawing and calibrating", silent=as_json) as report:
+    with progress("drawing and calibrating", silent=False) as report:
         found = find(report)
-    found = replace(found, certificate=with_origin(found.certificate, ctx, SEED))
-    files = write(out, found)
-    if as_json:
-        print_json(_document(found, files))
-    else:
-        _show(found, files)
-
-
-def _document(found: "Findings", files: dict[str, Path]) -> dict[str, object]:
-    """The answer for machines."""
-    from pacshift.cli.simulated import PANEL
-    from pacshift.words.statements import short_lines
-
-    return {
-        "panel": PANEL,
-        "epsilon": found.certificate.epsilon,
-        "delta": found.certificate.delta,
-        "in_words": short_lines(found.certificate),
-        "draws": len(found.trials),
-        "methods": [{**asdict(row), "draws_above_epsilon": found.above(row.method)} for row in found.trials[0]],
-        "rare_classes": asdict(found.rare),
-        "files": {name: str(path) for name, path in files.items()},
-    }
+    found = replace(found, certificate=with_origin(found.certificate, ctx))
+    _show(found, write(out, found))
 
 
 def _show(found: "Findings", files: dict[str, Path]) -> None:
-    """The answer for people."""
     from pacshift.cli.simulated import N_CLASSES, N_ROWS, ROWS, SOURCE_MIX, TARGET_MIX
     from pacshift.words.statements import short_lines
 
@@ -75,11 +51,11 @@ def _show(found: "Findings", files: dict[str, Path]) -> None:
         f"Target: {rows} examples without labels, {after} of them {name} (only ORACLE is told). "
         f"Wanted: sets that miss the true label of at most {given(epsilon)} of the target."
     )
-    headings = "method", "promise", "true error", "labels per set", "empty sets", "draws above epsilon"
+    headings = "method", "promise", "labels per set", "empty sets", "true error", "draws above epsilon"
     table = right_aligned(*headings, left=2)
     for row in found.trials[0]:
         above = found.above(row.method)
-        table.add_row(*cells(row, epsilon=epsilon, with_error=True), f"[red]{above}[/]" if above else "0")
+        table.add_row(*cells(row, epsilon), f"[red]{above}[/]" if above else "0")
     console.print(table)
     console.print(
         "True error: the share of the whole target whose set misses the true label; exact, because this world is "

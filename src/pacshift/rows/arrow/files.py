@@ -85,9 +85,10 @@ def _expand(path: Path) -> list[Path]:
     if not exists:
         raise InputError(f"{path}: no such file or folder.")
     if path.suffix.lower() not in KINDS:
-        torch = path.suffix.lower() in (".pt", ".pth")
-        how = " Of a torch tensor: np.save('scores.npy', tensor.float().numpy())." if torch else ""
-        raise InputError(f"{path}: unknown kind of table. Its name must end in {', '.join(KINDS)}.{how}")
+        raise InputError(
+            f"{path}: unknown kind of table. Its name must end in {', '.join(KINDS)}. Of an array: "
+            "np.savez('scores.npz', probs=scores, labels=labels)."
+        )
     return [path]
 
 

@@ -36,7 +36,6 @@ def read(
     target_label: str | None = None,
     scores: str | None = None,
     classes: Sequence[Label] | None = None,
-    by_position: bool = False,
     group: str | None = None,
     labels_per: LabelsPer | None = None,
     softmax: bool = False,
@@ -53,7 +52,7 @@ def read(
     Parameters
     ----------
     table : path-like, sequence of path-like or frame
-        Parquet, Feather, CSV, NPZ or NPY files, or folders of them. All together are one table. Or a frame of
+        Parquet, Feather, CSV or NPZ files, or folders of them. All together are one table. Or a frame of
         pandas or polars, a lazy frame of polars, a relation of DuckDB, anything else with
         ``__arrow_c_stream__``, or a data frame of Spark, which is counted on its cluster.
     label : str, optional
@@ -66,9 +65,8 @@ def read(
         one column of lists. Default: ``"p_*"`` if there are such columns, else those named after the classes
         or, in a labelled table, after the labels.
     classes : sequence, optional
-        Class names. Columns are matched to them by name. Names are compared as text.
-    by_position : bool, default False
-        Match the score columns to ``classes`` in the order in which they stand in the table.
+        Class names. Columns are matched to them by name; ``scores`` that list columns of other names, in their
+        order. Names are compared as text.
     group : str, optional
         Column that names the group of each row, such as the patient: one random row of each group is used.
     labels_per : {"row", "group"}, optional
@@ -112,7 +110,6 @@ def read(
         some_labels=target_label is not None,
         scores=scores,
         classes=classes,
-        by_position=by_position,
         group=group,
         labels_per=labels_per,
         softmax=softmax,
@@ -157,7 +154,7 @@ def tally_table(
     progress : callable, optional
         Called with the rows done so far and, where known, the rows in all.
     **reading
-        ``scores``, ``classes``, ``by_position``, ``group``, ``softmax`` and ``drop_invalid``, as in ``read``.
+        ``scores``, ``classes``, ``group``, ``softmax`` and ``drop_invalid``, as in ``read``.
 
     Returns
     -------
