@@ -215,7 +215,7 @@ class NoPromise(PS):
         (PSW, r"got the class PSW: write PSW\(\)"),
         (3, "which lacks name, idea, guarantee"),
         (NoPromise(), "guarantee must be one of"),
-        ("PS-X", "method must be one of PS-LP, PS-T, PS-W"),
+        ("PS-X", "unknown method 'PS-X'.* The methods are PS-LP, PS-T, PS-W"),
     ],
     ids=["impostor", "subclass", "class", "number", "promise", "name"],
 )

@@ -25,7 +25,7 @@ from pacshift.certification.refusal import with_next_steps
 from pacshift.certification.request import Request
 from pacshift.certification.trust import class_miss, clean_epsilon, sensitivity
 from pacshift.errors import AssumptionError, InputError, UninformativeWarning, users_line
-from pacshift.files.origin import TIME_FORMAT, code_identity, current_time, pacshift_version
+from pacshift.files.origin import PACSHIFT_VERSION, TIME_FORMAT, code_identity, current_time
 from pacshift.methods import PST, Method, Solution, Task
 from pacshift.methods.accept import Accept, AcceptByLabels, tops_of_tally
 from pacshift.methods.base import AcceptedByLabel, facts_of, options_of
@@ -109,7 +109,7 @@ def certify(
     if not tally.n_source:
         raise InputError("no source rows: every method needs a labelled source.")
     if method.needs_target and not tally.n_target:
-        raise InputError(f"no target examples: method {method.name} needs unlabelled target scores.")
+        raise InputError(f"method {method.name} needs target scores. Pass them, or use PS-LW, which needs none.")
     if data.labelled is not None:
         check_labelled(data.labelled.counted, tally)
         require_unseen(data.labelled.chance_to_match(tally))
@@ -223,7 +223,7 @@ def _certificate(
         softmax=tally.softmax,
         provenance=Provenance(
             created=current_time().strftime(TIME_FORMAT),
-            pacshift_version=pacshift_version(),
+            pacshift_version=PACSHIFT_VERSION,
             model_id=request.model_id,
             note=request.note,
             valid_until=request.valid_until,

@@ -50,7 +50,8 @@ class Oracle(Method):
         """Find the one threshold."""
         if task.weights is None:
             raise InputError(
-                "method ORACLE needs the true importance weights q(y)/p(y), one per class: pass them as weights=."
+                "method ORACLE needs the true weights, each class's share of the target over that of the source: "
+                "weights=."
             )
         found = rejection_solution(tally, task, task.weights)
         return replace(found, weights=Interval(task.weights, task.weights))  # kept, so that it can be made again
