@@ -43,12 +43,8 @@ BLOCKS = {
     "benchmarks/results/populations.md": ("populations",),
     "benchmarks/results/many-classes.md": ("many",),
     "paper/data-sets.md": ("shipped", "twins"),
-    "docs/reproduce.md": (
-        "reproduce-short",
-        "verdicts",
-        "questions",
-    ),
-    "benchmarks/results/reproduce.md": ("panels", "figures", "counts", "heart-misses"),
+    "docs/reproduce.md": ("reproduce-short",),
+    "benchmarks/results/reproduce.md": ("verdicts", "questions", "panels", "figures", "counts", "heart-misses"),
 }
 """Pages with the blocks that the lab writes. Those of the site are in docs/, the others in RESULTS."""
 
