@@ -35,9 +35,9 @@ def test_archives_with_other_names(tmp_path: Path) -> None:
     assert tally_table(tmp_path / "b.npz", label="y", scores="softmax") == expected
     with pytest.raises(InputError, match=r"must hold numbers 'probs' .* Name the scores: scores=NAME"):
         tally_table(tmp_path / "b.npz", label="label")
-    with pytest.raises(InputError, match="No column 'truth'"):
+    with pytest.raises(InputError, match="no column 'truth'"):
         tally_table(tmp_path / "b.npz", label="truth", scores="softmax")
-    with pytest.raises(InputError, match="scores 'logits' match no column"):
+    with pytest.raises(InputError, match="scores='logits' match no column"):
         tally_table(tmp_path / "a.npz", label="y", scores="logits")
     columns: dict[str, Any] = {f"p_{k}": SCORES[:, k] for k in range(3)}
     np.savez(tmp_path / "c.npz", **columns, y=LABELS)
