@@ -273,7 +273,7 @@ def _judged(
         together = clopper_pearson(counts.misses, counts.rows, delta=(1 - level) / len(classes))
         above, kept = named(together.lower > limit), named(together.upper <= limit)
     if (limits := certificate.label_error) is not None:  # promised for these labels: the intervals hold together
-        together = clopper_pearson(wrong, alone, delta=(1 - level) / (limits < 1).sum())
+        together = clopper_pearson(counts.alone_misses, counts.alone, delta=(1 - level) / (limits < 1).sum())
         small = (together.upper <= limits) | np.isposinf(certificate.thresholds)  # or never accepted
         above, kept = named(together.lower > limits), named(small & (limits < 1))
     promised, verdict = certificate.guarantee in ("pac-target", "pac-accepted"), "not-proven"
