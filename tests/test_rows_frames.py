@@ -12,7 +12,6 @@ import pyarrow as pa
 import pytest
 
 from pacshift import InputError, Tally, calibrate, tally_table
-from pacshift.scores import frames
 
 NAMES = ["cat", "dog", "owl"]
 
@@ -65,7 +64,6 @@ FRAMES: dict[str, Callable[[Any], Any]] = {
 @pytest.mark.parametrize("kind", FRAMES)
 def test_a_frame_counts_like_arrays(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pacshift.rows.arrow.source.BATCH_VALUES", 2100)  # 700 rows at a time
-    monkeypatch.setattr(frames, "PIECE_ROWS", 800)
     table = columns()
     scores = np.column_stack([table[f"p_{name}"] for name in NAMES])
     counted = tally_table(FRAMES[kind](table), label="animal", classes=NAMES)
@@ -76,8 +74,7 @@ def test_a_frame_counts_like_arrays(kind: str, monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize("kind", [kind for kind in FRAMES if kind != "pandas with an index"])  # its order differs
-def test_calibrate_and_sets_take_frames(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(frames, "PIECE_ROWS", 800)
+def test_calibrate_and_sets_take_frames(kind: str) -> None:
     table, other = columns(), columns(2000, seed=1)
     names = [f"p_{name}" for name in NAMES]
     scores, target = (np.column_stack([one[name] for name in names]) for one in (table, other))
