@@ -10,7 +10,7 @@ from pacshift.cli.compare import cells
 from pacshift.cli.console import plain, print_words, progress, results, right_aligned
 from pacshift.cli.options import basic
 from pacshift.errors import InputError
-from pacshift.words.numbers import given, mean_size, percent
+from pacshift.words.numbers import given, percent
 
 if TYPE_CHECKING:
     from pacshift.cli.simulated import Findings
@@ -39,7 +39,7 @@ def demo(
 
 
 def _show(found: "Findings", files: dict[str, Path]) -> None:
-    from pacshift.cli.simulated import N_CLASSES, N_ROWS, ROWS, SOURCE_MIX, TARGET_MIX
+    from pacshift.cli.simulated import N_ROWS, SOURCE_MIX, TARGET_MIX
     from pacshift.words.statements import short_lines
 
     console, epsilon, draws = results(), found.certificate.epsilon, len(found.trials)
@@ -62,14 +62,11 @@ def _show(found: "Findings", files: dict[str, Path]) -> None:
         f"simulated. Last column: in how many of {draws} draws of all the data it was above {given(epsilon)}.\n"
     )
     # What speaks for PS-LP, which is the default although PS-LW needs no target.
-    case, larger = found.rare, found.size("PS-LW") / found.size("PS-LP") - 1
+    larger = found.size("PS-LW") / found.size("PS-LP") - 1
     here = f"PS-LW's sets are {percent(abs(larger), 2)} {'larger' if larger > 0 else 'smaller'} here"
     console.print(
         f"Why PS-LP? {'PS-LW does about as well here' if abs(larger) < 0.02 else here}, and it needs no target. "
-        "But it bounds every class separately, which costs size with many or rare classes. A made-up case with "
-        f"{N_CLASSES} classes, the rarest with {case.fewest} of {ROWS:,} source rows, same ε and δ: sets of "
-        f"{mean_size(case.sizes['PS-LP'])} labels with PS-LP, {mean_size(case.sizes['PS-LW'])} with PS-LW (target "
-        f"errors {case.errors['PS-LP']:.4f} and {case.errors['PS-LW']:.4f})."
+        "But it bounds every class separately, which costs size with many or rare classes."
     )
     console.print()
     print_words(short_lines(found.certificate))

@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from pacshift.tally.tally import Tally
 
 FORMAT, VERSION = "pacshift-tally", 1
-MAX_TOTAL = 2.0**62
-"""Counts and sums of probabilities may add up to this: more would come close to overflow."""
 
 Arrays = dict[str, NDArray[Any]]
 

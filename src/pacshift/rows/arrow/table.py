@@ -17,8 +17,6 @@ from pacshift.rows.base import Faults, Labels, Pass, Rows, Watch, told, unwatche
 from pacshift.rows.columns import Columns
 from pacshift.rows.groups import OnePerGroup, Periods
 from pacshift.scores.check import ScoreMatrix, require_plausible
-from pacshift.scores.transforms import TransformFunction
-from pacshift.tally import Tally
 from pacshift.tally.groups import LabelsPer
 from pacshift.tally.once import Input, Role, printable, sha256_beside
 
@@ -119,65 +117,6 @@ def read(
         role="source" if label is not None else "target",
         watch=told(progress),
     )
-
-
-def tally_table(
-    table: Tables,
-    *,
-    label: str | None,
-    score: str | TransformFunction = "probability",
-    grid: bool = True,
-    soft: bool = True,
-    bins: bool = True,
-    sha256: bool = False,
-    progress: Progress | None = None,
-    **reading: Any,
-) -> Tally:
-    """Count a table of any size: ``read(table, label=label, ...).tally(...)``, read once.
-
-    Parameters
-    ----------
-    table : path-like, sequence of path-like or frame
-        Files, folders or a frame, as in ``read``.
-    label : str or None
-        Column of the true labels; None for an unlabelled target.
-    score : str or callable, default "probability"
-        Transform of the scores that thresholds are compared with.
-    grid : bool, default True
-        Round true-label scores down to 12 bits of mantissa. False keeps every score: memory grows with the rows.
-    soft : bool, default True
-        Keep sums of probabilities, which only PS-R and WCP use.
-    bins : bool, default True
-        Keep a target's scores in coarse bins, by which PS-LP finds the smallest sets.
-    sha256 : bool, default False
-        List the SHA-256 of every file in the tally's ``inputs``. Files are read once more for it.
-    progress : callable, optional
-        Called with the rows done so far and, where known, the rows in all.
-    **reading
-        ``scores``, ``classes``, ``group``, ``softmax`` and ``drop_invalid``, as in ``read``.
-
-    Returns
-    -------
-    Tally
-        The counts; its ``inputs`` say how many rows of each file were counted and left out.
-
-    Raises
-    ------
-    InputError
-        If a file cannot be read, columns are missing, or rows cannot be used.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> folder = tempfile.TemporaryDirectory()
-    >>> path = pathlib.Path(folder.name, "scores.csv")
-    >>> _ = path.write_text("p_cat,p_dog,animal\\n0.9,0.1,cat\\n0.3,0.7,dog\\n0.6,0.4,dog\\n")
-    >>> tally_table(path, label="animal").confusion.tolist()
-    [[1, 1], [0, 1]]
-    >>> folder.cleanup()
-    """
-    rows = read_rows(table, label=label, keep=False, watch=told(progress), **reading)
-    return rows.tally(score, grid=grid, soft=soft, bins=bins, sha256=sha256)
 
 
 def read_rows(
@@ -299,7 +238,9 @@ class ArrowRows(Rows):
         return self.source.count_rows()
 
     def require_plausible(self, class_counts: IntArray) -> None:
-        require_score_columns(class_counts, self.layout, self.source)
+        layout = self.layout
+        if not (layout.is_named or len(layout.columns) == 1 or class_counts.all()):
+            require_plausible(ScoreMatrix(sample_scores(self.source, layout), layout.columns), class_counts)
 
     def hashes(self) -> "AbstractContextManager[Mapping[str, Any]]":
         return sha256_beside(self.source.files)
@@ -315,12 +256,6 @@ class ArrowRows(Rows):
             table_input(self.columns, file, one.n_given, one.n_rows, one.faults, digests.get(str(file)))
             for file, one in counted.items()
         )
-
-
-def require_score_columns(class_counts: IntArray, layout: Layout, source: Source) -> None:
-    """Refuse a column that was not named as a class, such as ``id``, and cannot be one."""
-    if not (layout.is_named or len(layout.columns) == 1 or class_counts.all()):
-        require_plausible(ScoreMatrix(sample_scores(source, layout), layout.columns), class_counts)
 
 
 def table_input(
