@@ -161,13 +161,6 @@ def test_rows_to_decide_would_probably_decide(n: int, share: float) -> None:
     assert binom.pmf(counts, needed, found.error)[decides].sum() > 0.7
 
 
-def test_an_error_of_epsilon_is_never_decided() -> None:
-    found = check(certificate(), *rows(600, 60))
-    assert (found.verdict, found.rows_to_decide) == ("not-proven", None)
-    assert "600 rows are too few" in found.text
-    assert "probably decide" not in found.text
-
-
 def test_sets_and_scores_say_the_same_in_every_container() -> None:
     made = certificate()
     scores, truth = Population.synthetic(NAMES, rng=0).draw([0.5, 0.2, 0.3], 500, rng=1)

@@ -41,11 +41,15 @@ def test_usage_errors_are_one_line(data: Data) -> None:
     assert "--epsilon" in bad("calibrate", "a.csv", "--epsilon", "much")
     assert "See `" in bad("predict")
     both = data.source, data.target
-    assert "method must be one of" in bad("calibrate", *both, "--method", "PS-X")
-    assert "delta must lie strictly between 0 and 1, got 2.0" in bad("calibrate", *both, "--delta", 2)
+    assert "unknown method 'PS-X'" in bad("calibrate", *both, "--method", "PS-X")
+    assert "delta must lie strictly between 0 and 1, got 2. For 2 % write 0.02" in bad(
+        "calibrate", *both, "--delta", 2
+    )
     assert "epsilon must lie strictly between 0 and 1" in bad("compare", *both, "--epsilon", 0)
     assert "score must be one of" in bad("calibrate", *both, "--score", "x", "-m", "PS")
-    assert "no TARGET: method PS-W needs unlabelled target scores" in bad("calibrate", data.source, "-m", "PS-W")
+    assert "no TARGET: method PS-W needs one. Name it after the SOURCE" in bad(
+        "calibrate", data.source, "-m", "PS-W"
+    )
     assert "--engine must be arrow, spark or the master" in bad("calibrate", "a.csv", "--engine", "duck")
 
 

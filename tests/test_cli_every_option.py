@@ -82,6 +82,7 @@ SPECIAL = {
     "accept --drop-invalid": ("accept sb.csv tb.csv --error 0.3 -o out.json", ""),
     "accept --error": ("accept s.csv t.csv -o out.json", "0.4"),
     "accept --force": ("accept s.csv t.csv --error 0.3 -o base.json", ""),
+    "accept --label-error": ("accept s.csv t.csv --error 0.3 -o out.json", "0.5"),
     "accept --labels-per": ("accept s.csv t.csv --group patient_id --target-label truth -o out.json", "row"),
     "accept --refusal-page": ("accept s.csv r.parquet -o out.json", "refused.html"),
     "check --scores": ("check base.json odd.csv", "x1,x2,x3"),

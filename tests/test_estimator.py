@@ -178,7 +178,7 @@ def test_bad_input_is_named(data: Any) -> None:
     model = wrap(LogisticRegression()).fit(X[TRAIN], y[TRAIN])
     with pytest.raises(InputError, match="label"):
         model.calibrate(X[SOURCE], y[SOURCE] + 7, X[TARGET])
-    with pytest.raises(InputError, match="999 labels for 1000 rows"):
+    with pytest.raises(InputError, match="999 labels for 1,000 rows"):
         model.calibrate(X[SOURCE], y[SOURCE][:-1], X[TARGET])
     with pytest.raises(InputError, match="epsilon"):
         wrap(model.estimator_, epsilon=1.5).calibrate(X[SOURCE], y[SOURCE], X[TARGET])
@@ -343,7 +343,7 @@ def test_a_label_sheet_of_the_scores_that_are_calibrated_on(data: Any, estimator
     model.calibrate(X[SOURCE], names[SOURCE], X[TARGET], labelled=sheet)
     assert (model.certificate_.method, model.certificate_.n_target_labels) == ("PS-T", 200)
     assert not model.certificate_.trivial
-    with pytest.raises(InputError, match="was made for another target"):
+    with pytest.raises(InputError, match="was drawn from another target"):
         model.calibrate(X[SOURCE], names[SOURCE], X[SOURCE], labelled=sheet)
 
 

@@ -102,5 +102,5 @@ def test_the_tally_command_refuses_what_it_cannot_count(sites: Path, tmp_path: P
     assert "3,000 labelled rows of 3 classes" in good("tally", table, "-l", "label", "-o", out).stdout
     good("tally", table, "-l", "label", "-o", out, "--force", "--leave-out", "soft")
     assert Tally.load(out).soft is None
-    said = "No column 'age'. Name the label column: --label NAME"
+    said = "no column 'age'. Name the label column: --label NAME"
     assert said in bad("tally", table, "-l", "age", "-o", tmp_path / "b.tally")

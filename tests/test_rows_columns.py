@@ -135,7 +135,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], dict[str, Any], str]] = {
     "wrong pattern": (
         lambda: labelled(),
         {"scores": "q_*"},
-        r"scores 'q_\*' match no column: they must match two",
+        r"scores='q_\*' match no column: they must match two",
     ),
     "wrong list": (
         lambda: labelled("*"),
@@ -145,7 +145,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], dict[str, Any], str]] = {
     "label": (
         lambda: labelled().rename_columns(["p_cat", "p_dog", "p_eel", "animal"]),
         {},
-        "No column 'label'. Name the label column: label=NAME. The columns are 'p_cat', .*, 'animal'",
+        "no column 'label'. Name the label column: label=NAME. The columns are 'p_cat', .*, 'animal'",
     ),
     "unlabelled": (
         lambda: table("s*", range(3)),

@@ -107,7 +107,7 @@ FOLDERS: dict[Callable[[Path], Path], str] = {
 HEAD, ROW = b"p_0,p_1,label\n", b"0.5,0.5,1\n"
 LATIN = "0.5,0.5,é\n".encode("latin-1")
 CONTENTS: dict[str, tuple[str, bytes, str]] = {
-    "wrong suffix": ("a.xlsx", HEAD, "unknown kind of table. Its name must end in .parquet"),
+    "wrong suffix": ("a.xlsx", HEAD, "unknown file type. Use .parquet"),
     "no bytes": ("a.parquet", b"", "the file is empty"),
     "text": ("a.parquet", HEAD + ROW, "cannot read .*a.parquet: .* Is it a whole parquet file"),
     "old feather": ("a.feather", b"FEA1 of long ago", "cannot read .*a.feather: .* Is it a whole feather file"),
@@ -272,7 +272,7 @@ def test_bad_list_columns(lists: Any, message: str, tmp_path: Path) -> None:
 
 def test_labels_without_a_column_are_never_dropped(tmp_path: Path) -> None:
     path = parquet(tmp_path / "a.parquet", table(labels=[0, 1, 7, 8, 2]))
-    expected = r"2 labels have no score column, the first is 7 in row 2 of .*a.parquet. The classes are 0, 1, 2"
+    expected = r"2 labels not among the classes, the first is 7 in row 2 of .*a.parquet. The classes are 0, 1, 2"
     for drop in (False, True):
         with pytest.raises(InputError, match=expected):
             read(path, label="label", drop_invalid=drop).tally()

@@ -147,8 +147,11 @@ def test_commands(tmp_path: Path) -> None:
     assert "have the same content" in bad("plan", both, "--target-mix", "crow=1", "--n-source", 9, "--n-target", 9)
     assert "have the same content" in bad("monitor", data.source, both)
     good("prevalence", data.source, data.target)
-    # One file in two roles is not counted twice.
-    good("calibrate", data.source, data.source, "-o", tmp_path / "c.json")
+    # Rows cannot be a source and an independent target; copies of a file get a note instead.
+    for command in ("calibrate", "compare", "prevalence"):
+        assert f"{data.source} is both SOURCE and TARGET" in bad(
+            command, data.source, twice / ".." / "source.parquet"
+        )
 
 
 def test_counting_parquet_files_loads_no_pandas(tmp_path: Path) -> None:

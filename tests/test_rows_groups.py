@@ -108,7 +108,7 @@ def test_rows_that_cannot_be_used_are_not_chosen() -> None:
 @pytest.mark.parametrize(
     ("group", "message"),
     [
-        ("person", "No column 'person'. Name the column that says to which group"),
+        ("person", "no column 'person'. Name the column that says to which group"),
         ("label", "column 'label' cannot hold the labels and name the groups"),
         ("p_0", "column 'p_0' cannot hold the scores and name the groups"),
         ("born", "group column 'born' holds date32.*must be text"),

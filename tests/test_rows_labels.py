@@ -41,7 +41,7 @@ def test_labels_of_a_csv_are_the_text_that_stands_there(names: tuple[str, ...], 
 def test_padded_numbers_are_not_numbers(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("p_0,p_1,label\n0.9,0.1,0\n0.2,0.8,01\n")
-    with pytest.raises(InputError, match=r"1 label has no .* the first is '01'.*'01' and '1.0' are not 1"):
+    with pytest.raises(InputError, match=r"1 label not among .* the first is '01'.*'01' and '1.0' are not 1"):
         read(path, label="label").tally()
     path.write_text("p_0,p_1,label\n0.9,0.1,0\n0.2,0.8,1\n")
     assert read(path, label="label").tally().classes == (0, 1)

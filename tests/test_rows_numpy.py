@@ -35,9 +35,9 @@ def test_archives_with_other_names(tmp_path: Path) -> None:
     assert read(tmp_path / "b.npz", label="y", scores="softmax").tally() == expected
     with pytest.raises(InputError, match=r"must hold numbers 'probs' .* Name the scores: scores=NAME"):
         read(tmp_path / "b.npz", label="label").tally()
-    with pytest.raises(InputError, match="No column 'truth'"):
+    with pytest.raises(InputError, match="no column 'truth'"):
         read(tmp_path / "b.npz", label="truth", scores="softmax").tally()
-    with pytest.raises(InputError, match="scores 'logits' match no column"):
+    with pytest.raises(InputError, match="scores='logits' match no column"):
         read(tmp_path / "a.npz", label="y", scores="logits").tally()
     columns: dict[str, Any] = {f"p_{k}": SCORES[:, k] for k in range(3)}
     np.savez(tmp_path / "c.npz", **columns, y=LABELS)

@@ -186,7 +186,7 @@ def test_faults_are_counted_over_all_partitions(frame: Any) -> None:
     assert counted == expected
     assert [(one.rows, one.left_out) for one in counted.inputs] == [(N_ROWS - 40, 40)]
     renamed = frame.withColumn("label", expr("CASE WHEN id < 7 THEN 'gnu' ELSE label END"))
-    with pytest.raises(InputError, match=r"7 labels have no score column, the first is 'gnu'"):
+    with pytest.raises(InputError, match=r"7 labels not among the classes, the first is 'gnu'"):
         read(renamed, label="label", drop_invalid=True).tally()
 
 

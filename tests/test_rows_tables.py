@@ -178,7 +178,7 @@ def test_csv_types_are_those_of_all_files_together(tmp_path: Path) -> None:
     paths = csv_files(tmp_path, ["1,0,0\n0,1,1\n", "0.25,0.75,1\n"])
     expected = Tally.from_scores([[1, 0], [0, 1], [0.25, 0.75]], [0, 1, 1], grid=True)
     assert read(paths, label="label").tally() == expected
-    with pytest.raises(InputError, match=r"1 label has no score column, the first is 'cat' in row 0 of .*1.csv"):
+    with pytest.raises(InputError, match=r"1 label not among the classes, the first is 'cat' in row 0 of .*1.csv"):
         read(csv_files(tmp_path, ["1,0,0\n", "0.5,0.5,cat\n"]), label="label").tally()
 
 

@@ -160,7 +160,7 @@ def test_a_class_may_be_ruled_out_in_a_table_too(certificate: Certificate, tmp_p
     assert written.n_rows == 298
     found = pd.read_parquet(tmp_path / "sets.parquet")["set_size"]
     assert found.tolist() == certificate.sets(rows[usable]).sum(axis=1).tolist()
-    with pytest.raises(InputError, match=r"2 rows? cannot be used .*, the first is row 5"):
+    with pytest.raises(InputError, match=r"2 rows have NaN or infinite scores, the first is row 5"):
         Tally.from_target(rows, softmax=True)
 
 
@@ -232,6 +232,9 @@ def test_commands_take_logits_by_one_flag_and_name_it(tmp_path: Path) -> None:
     said = bad("calibrate", of_logits, plain, "-o", tmp_path / "d.json")
     assert "do not add. Count all of them from logits with --softmax" in said
     assert "(of logits: --softmax)" in bad("compare", source, target, "--scores", "z")  # APS adds them up
-    assert "leave --softmax out" in bad("tally", twice, "--scores", "z", "--softmax", "-o", tmp_path / "a.tally")
+    assert (
+        "--softmax is for logits, but these scores are probabilities that sum to 1 already. Leave it out"
+        in bad("tally", twice, "--scores", "z", "--softmax", "-o", tmp_path / "a.tally")
+    )
     watched = ("monitor", source, target, "--scores", "z", "--certificate", made, "-o", tmp_path / "m.html")
     good(*watched, "--json")  # the certificate says that it takes the softmax

@@ -19,6 +19,7 @@ from pacshift.certificate.sql import Dialect, set_expression
 from pacshift.errors import InputError
 from pacshift.files.codec import read_checked, write_document
 from pacshift.methods import Guarantee, MethodFacts
+from pacshift.methods.accept import limits_of
 from pacshift.rows.columns import Columns
 from pacshift.rows.sets import label_lists, make_sets, sizes_at
 from pacshift.scores.check import ScoreMatrix, as_rows, check_scores, is_row
@@ -213,6 +214,15 @@ class Certificate:
     def accepts(self) -> bool:
         """Whether the top label is accepted or a person is asked (``pacshift.accept``), instead of sets."""
         return self.guarantee == "pac-accepted"
+
+    @property
+    def label_error(self) -> FloatArray | None:
+        """Of what is accepted as each label at most this share is wrong, as promised; 1 where nothing is.
+
+        None if no limit per label was asked for. Which labels have one was fixed before the data were seen.
+        """
+        limits = self.options.get("label_error") if self.accepts else None
+        return None if limits is None else limits_of(limits, self.classes)
 
     @property
     def trivial(self) -> bool:

@@ -151,7 +151,10 @@ class Provenance:
                 "Calibrate again with recent data."
             )
         if model_id is not None and self.model_id is None:
-            found.append(f"this certificate names no model; {_said(model_id)}")
+            found.append(
+                f"this certificate names no model. If it was not made with scores of {model_id!r}, calibrate for "
+                f"{model_id!r}."
+            )
         other = self.other_model(model_id)
         return found if other is None else [*found, other]
 
@@ -170,11 +173,7 @@ class Provenance:
         """
         if model_id is None or self.model_id in (None, model_id):
             return None
-        return f"this certificate is for model {self.model_id!r}; {_said(model_id)}"
-
-
-def _said(model_id: str) -> str:
-    return (
-        f"the scores are said to come from model {model_id!r}. "
-        "Its guarantee is about its own model: calibrate again for this one."
-    )
+        return (
+            f"this certificate is for model {self.model_id!r}, but these scores are from {model_id!r}. Calibrate "
+            f"for {model_id!r}."
+        )

@@ -60,9 +60,10 @@ class Check:
         ``[0, 1]`` for a class without rows.
     classes_above : tuple
         Classes that are missed more often than was promised for every class: by ``class_epsilon``, or by a method
-        that promises epsilon whatever the label mix is. For all classes together at ``level``.
+        that promises epsilon whatever the label mix is. For all classes together at ``level``. Where top labels
+        are accepted: labels as which more wrong ones are than ``label_error`` allows.
     classes_kept : tuple
-        Classes that are shown to be missed no more often than was promised for every class, in the same sense.
+        Classes that are shown to keep what was promised for every class, in the same sense.
     classes_apart : tuple
         Classes whose share of these rows is not the one that the certificate's ``prevalence`` gives: the exact
         intervals of all classes together at ``level`` do not meet it. Then these rows are not a random sample of
@@ -280,6 +281,10 @@ def check_evaluation(
     if limit is not None:  # promised for every class: the intervals hold together
         together = clopper_pearson(missed, evaluation.class_counts, delta=(1 - level) / len(classes))
         above, kept = named(together.lower > limit), named(together.upper <= limit)
+    if (limits := certificate.label_error) is not None:  # promised for these labels: the intervals hold together
+        together = clopper_pearson(wrong, alone, delta=(1 - level) / (limits < 1).sum())
+        small = (together.upper <= limits) | np.isposinf(certificate.thresholds)  # or never accepted
+        above, kept = named(together.lower > limits), named(small & (limits < 1))
     promised, verdict = certificate.guarantee in ("pac-target", "pac-accepted"), "not-proven"
     if interval.upper <= epsilon:
         verdict = "kept" if promised else "within-epsilon"

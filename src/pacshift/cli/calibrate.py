@@ -96,7 +96,9 @@ def certify(
         files, columns.reading(shared.label), silent=as_json, engine=shared.engine, exact=exact, **labels
     )
     if method.needs_target and data[-1] is None:
-        raise InputError(f"no TARGET: method {method.name} needs unlabelled target scores as well as the source.")
+        raise InputError(
+            f"no TARGET: method {method.name} needs one. Name it after the SOURCE, or use PS-LW, which needs none."
+        )
     if not as_json:  # what is printed afterwards says that every set holds all labels
         warnings.simplefilter("ignore", UninformativeWarning)
     counted = len(data) == 1  # tables show bars of their own

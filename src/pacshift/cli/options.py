@@ -249,6 +249,25 @@ def read_known(texts: Sequence[str] | None) -> dict[str, tuple[float, float]] | 
     return known or None
 
 
+def read_limits(texts: Sequence[str] | None) -> float | dict[str, float] | None:
+    """Limits of labels, ``LABEL=SHARE`` each, or one share for all of them.
+
+    >>> read_limits(["0.1"]), read_limits(["a=0.1", "b=c=0.2"]), read_limits(None)
+    (0.1, {'a': 0.1, 'b=c': 0.2}, None)
+    """
+    limits: dict[str, float] = {}
+    for text in texts or ():
+        name, _, share = text.rpartition("=")
+        try:
+            limit = float(share)
+        except ValueError:
+            limit = float("nan")
+        if limit != limit or name in limits or (not name and len(texts or ()) > 1):
+            raise InputError(f"--label-error takes SHARE, or LABEL=SHARE once for each label, got {text!r}.")
+        limits[name] = limit
+    return limits.get("", limits or None)
+
+
 def check_output(path: Path, force: bool, inputs: Iterable[Path | None] = ()) -> None:
     """Refuse an output that cannot be written, exists, or is an input, before the work and not after it.
 

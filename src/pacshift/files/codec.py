@@ -350,4 +350,6 @@ def read_checked(
         return check(document)
     except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
         cause = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
-        raise InputError(f"{path}: damaged {what}: {cause}. Make it again.") from None
+        raise InputError(
+            f"{path}: damaged {what}: {cause}. Ask its maker for the original, or make it again."
+        ) from None

@@ -39,14 +39,6 @@ PROMISE_MARKS: dict[Guarantee, tuple[str, dict[str, Any]]] = {
     "none": (MEANINGS["none"].title, {"marker": "x", "color": UNDECIDED}),
 }
 """How methods are marked by what they promise: words and the properties of a line."""
-PROMISE_FILLS: dict[Guarantee, str] = {
-    "pac-target": TARGET,
-    "pac-accepted": TARGET,
-    "marginal": "#cfe3f2",
-    "pac-source": SOURCE,
-    "none": UNDECIDED,
-}
-"""The same for areas, where there is no mark: a promise on average is a light blue."""
 
 MAX_CLASSES_SHOWN = 30  # more rows cannot be read; the table of the report has them all
 WIDTH = 4.6  # inches: fits half a desktop page and a whole phone

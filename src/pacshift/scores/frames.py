@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from pacshift.arrays import BoolArray, Label
 from pacshift.errors import InputError, MissingExtraError
 from pacshift.scores.names import shorten, text_of
+from pacshift.words.numbers import plural
 
 
 def to_matrix(
@@ -56,7 +57,7 @@ def to_values(
     try:
         parts = [column.to_numpy(zero_copy_only=False) for column in scores.itercolumns()]  # nulls become NaN
     except Exception as error:  # of Arrow, which is not imported here
-        raise InputError(f"{name}: scores must be numbers ({error}). Keep only the score columns.") from None
+        raise InputError(f"{name}: scores must be numbers ({error}). Pass the score columns only.") from None
     return np.column_stack(parts) if parts else np.empty((0, 0)), found
 
 
@@ -76,14 +77,23 @@ def to_floats(scores: Any, name: str) -> NDArray[np.floating[Any]]:
     kind = values.dtype.kind
     if values.dtype.name in ("float16", "bfloat16"):
         raise half_error(name, values.dtype.name)
-    if kind == "O":  # frames with nulls, nested lists with None
+    if values.shape == () and kind == "O":
+        raise InputError(
+            f"{name}: scores must be an array or frame of numbers, got {type(values.item()).__name__}."
+        )
+    if (
+        kind in "OUS"
+    ):  # frames with nulls, nested lists with None; NumPy would read "0.5" as a number, and "nan" too
         text = next((value for value in values.flat if isinstance(value, (str, bytes))), None)
+        if text is not None:
+            raise InputError(
+                f"{name}: scores must be numbers, found the text {str(text)!r}. Pass the score columns only, as "
+                "numbers."
+            )
         try:
-            if text is not None:  # NumPy would read "0.5" as a number, and "nan" too
-                raise TypeError(f"found the text {text!r}")
             return values.astype(np.float64)
         except (TypeError, ValueError, OverflowError) as error:
-            raise InputError(f"{name}: scores must be numbers ({error}). Keep only the score columns.") from None
+            raise InputError(f"{name}: scores must be numbers ({error}). Pass the score columns only.") from None
     if kind not in "fbiu":
         raise InputError(
             f"{name}: scores must be real numbers, got dtype {values.dtype}. Convert the columns to floats."
@@ -124,10 +134,12 @@ def as_array(data: Any, name: str, what: str) -> NDArray[Any]:
     except Exception as error:  # whatever a foreign container raises, the user gets one kind of error
         if "BFloat16" in str(error):  # of torch
             raise half_error(name, "bfloat16") from error
-        remedy = "Pass a NumPy array or something np.asarray understands (for torch: tensor.detach().cpu())."
         if isinstance(data, (list, tuple)) and data and len(getattr(data[0], "shape", ())) == 2:
-            remedy = "A list of batches: join them with np.concatenate or torch.cat, or add up one Tally of each."
-        raise InputError(f"{name}: cannot read the {what} ({error}). {remedy}") from error
+            remedy = "Join them with np.concatenate or torch.cat, or add up one Tally of each."
+            raise InputError(f"{name}: got a list of {plural(len(data), 'batch', 'batches')}. {remedy}") from error
+        is_tensor = hasattr(data, "detach")  # of torch, with gradients or on a graphics card
+        remedy = "tensor.detach().cpu()" if is_tensor else "a NumPy array or something np.asarray understands"
+        raise InputError(f"{name}: cannot read the {what} ({error}). Pass {remedy}.") from error
 
 
 def is_lazy(frame: Any) -> bool:

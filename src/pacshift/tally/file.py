@@ -22,7 +22,7 @@ from pacshift.files.codec import (
     require_seal,
     seal,
 )
-from pacshift.files.origin import TIME_FORMAT, current_time, pacshift_version
+from pacshift.files.origin import PACSHIFT_VERSION, TIME_FORMAT, current_time
 from pacshift.files.reading import read_arrays
 from pacshift.files.writing import atomic_write
 from pacshift.scores.check import check_classes
@@ -60,7 +60,7 @@ ORIGIN = Entries({"inputs": ListOf(record(Input)), "n_more_inputs": COUNT})
 
 def write(tally: "Tally", path: str | os.PathLike[str]) -> None:
     """All of it, or no file."""
-    written = {"created": current_time().strftime(TIME_FORMAT), "pacshift_version": pacshift_version()}
+    written = {"created": current_time().strftime(TIME_FORMAT), "pacshift_version": PACSHIFT_VERSION}
     origin = ORIGIN.write({"inputs": all_inputs(tally), "n_more_inputs": tally.n_more_inputs})
     arrays = arrays_of(tally)
     head = {"format": FORMAT, "version": VERSION, **written, **origin, "arrays": checksums(arrays)}

@@ -109,7 +109,7 @@ def _require_names(source: Source, column: str, role: Literal["label", "group"])
     names = list(source.schema.names)
     n_found = names.count(column)
     if n_found != 1:
-        problem = f"{n_found} columns are called {column!r}" if n_found else f"No column {column!r}"
+        problem = f"{n_found} columns are called {column!r}" if n_found else f"no column {column!r}"
         group = "column that says to which group, such as a patient, a row belongs"
         where = group if role == "group" else "label column"
         raise ColumnsError(f"{problem}. Name the {where}: {role}=NAME. The columns are {shorten(names, 20)}.")
@@ -134,7 +134,7 @@ def _asked_for(source: Source, scores: str, names: Sequence[str]) -> Found:
     absent = [part for part, hit in zip(parts, hits, strict=True) if not hit]
     if absent or not _are_scores(source, matches):
         raise ColumnsError(
-            f"scores {scores!r} match {shorten(matches) if matches else 'no column'}"
+            f"scores={scores!r} match {shorten(matches) if matches else 'no column'}"
             + (f", and there is no column {shorten(absent)}" if matches and absent else "")
             + ": they must match two or more number columns, or one column of lists. The columns are "
             f"{shorten(names, 20)}."
