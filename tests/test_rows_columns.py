@@ -111,8 +111,9 @@ def test_columns_go_by_their_order_only_if_they_are_listed(tmp_path: Path) -> No
     expected = Tally.from_scores(SCORES, np.array(["x", "y", "z"])[LABELS], classes=["x", "y", "z"], grid=True)
     options: dict[str, Any] = {"label": "label", "classes": ["x", "y", "z"]}
     assert read(path, **options, scores="p_cat,p_dog,p_eel").tally() == expected
-    with pytest.raises(InputError, match=r"no score column for class 'x', 'y', 'z'.*with scores=, one for each"):
+    with pytest.raises(InputError, match=r"no score column for class 'x', 'y', 'z'.*with by_position=True\.$"):
         read(path, **options).tally()
+    assert read(path, **options, by_position=True).tally() == expected
     with pytest.raises(InputError, match="3 score columns but 2 classes: matched in their order"):
         read(path, classes=["x", "y"], scores="p_cat,p_dog,p_eel").tally()
     turned = read(path, classes=["dog", "cat", "eel"], scores="p_cat,p_dog,p_eel").tally()

@@ -16,14 +16,16 @@ def test_a_folder_may_hold_archives_and_an_archive_goes_by_the_order_of_named_co
     np.save(tmp_path / "features.npy", SCORES)
     with pytest.raises(InputError, match=r"no table in this folder \(looked for [^)]*\.npz\)"):
         read(tmp_path).tally()
-    with pytest.raises(InputError, match=r"unknown kind of table.*Of an array: np\.savez"):
+    with pytest.raises(InputError, match=r"unknown file type.*From arrays: np\.savez"):
         read(tmp_path / "features.npy").tally()
     np.savez(tmp_path / "a.npz", probs=SCORES)
     assert read(tmp_path).tally().n_target == len(SCORES)
     named = replace(calibrate(SCORES, LABELS, None, method="PS"), columns=Columns(("p_a", "p_b", "p_c"), "y"))
     with pytest.raises(InputError, match="this table has no column 'p_a'"):
         write_sets(named, tmp_path / "a.npz", tmp_path / "two.parquet")
-    assert write_sets(named, tmp_path / "a.npz", tmp_path / "two.parquet", scores="probs").n_rows == len(SCORES)
+    for how in ({"scores": "probs"}, {"by_position": True}):
+        made = write_sets(named, tmp_path / "a.npz", tmp_path / "two.parquet", overwrite=True, **how)
+        assert made.n_rows == len(SCORES)
 
 
 def test_archives_with_other_names(tmp_path: Path) -> None:

@@ -49,6 +49,7 @@ if typing.TYPE_CHECKING:  # "as" says that they are public
     from pacshift.rows.arrow.sets import SetsWritten as SetsWritten
     from pacshift.rows.arrow.sets import write_sets as write_sets
     from pacshift.rows.arrow.table import read as read
+    from pacshift.rows.arrow.table import tally_table as tally_table
     from pacshift.simulate import Population as Population
     from pacshift.simulate import resample as resample
     from pacshift.simulate import tweak_one as tweak_one
@@ -79,7 +80,7 @@ _HOMES = {
     "monitor": ["Monitor", "PeriodReport"],
     "planning": ["Plan", "plan"],
     "rows.arrow.sets": ["SetsWritten", "write_sets"],
-    "rows.arrow.table": ["read"],
+    "rows.arrow.table": ["read", "tally_table"],
     "simulate": ["Population", "resample", "tweak_one"],
     "strata": ["calibrate_strata", "sets_in_strata"],
     "tally": ["Tally"],

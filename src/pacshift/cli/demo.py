@@ -1,13 +1,14 @@
 """``pacshift demo``: a simulated label shift, every method on it, and which of them keep their promise."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from pacshift.cli import options
 from pacshift.cli.compare import cells
-from pacshift.cli.console import plain, print_words, progress, results, right_aligned
+from pacshift.cli.console import plain, print_json, print_words, progress, results, right_aligned
 from pacshift.cli.options import basic
 from pacshift.errors import InputError
 from pacshift.words.numbers import given, percent
@@ -20,6 +21,7 @@ def demo(
     ctx: typer.Context,
     *,
     out: Annotated[Path, basic("--out -o FOLDER", "Folder for tables, figure and page.")] = Path("pacshift-demo"),
+    as_json: options.Json = False,
 ) -> None:
     """Try all methods on a simulated shift, with their true errors.
 
@@ -32,10 +34,16 @@ def demo(
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"cannot make the folder {out}: {error.strerror}. Choose another with -o.") from None
-    with progress("drawing and calibrating", silent=False) as report:
+    with progress("drawing and calibrating", silent=as_json) as report:
         found = find(report)
     found = replace(found, certificate=with_origin(found.certificate, ctx))
-    _show(found, write(out, found))
+    files = write(out, found)
+    if not as_json:
+        _show(found, files)
+        return
+    rows = [{**asdict(row), "draws_above_epsilon": found.above(row.method)} for row in found.trials[0]]
+    facts = {"epsilon": found.certificate.epsilon, "delta": found.certificate.delta, "draws": len(found.trials)}
+    print_json({**facts, "methods": rows, "files": {name: str(path) for name, path in files.items()}})
 
 
 def _show(found: "Findings", files: dict[str, Path]) -> None:

@@ -64,6 +64,7 @@ def write_sets(
     output: PathLike,
     *,
     scores: str | None = None,
+    by_position: bool = False,
     keep: Sequence[str] = (),
     drop_invalid: bool = False,
     keep_invalid: bool = False,
@@ -86,6 +87,8 @@ def write_sets(
         A name that ends in .parquet, .feather, .arrow, .csv or .jsonl.
     scores : str, optional
         The score columns, as in ``read``. Default: those that the certificate was made from.
+    by_position : bool, default False
+        Match columns to classes in their order, if their names do not tell.
     keep : sequence of str, optional
         Columns to copy.
     drop_invalid : bool, default False
@@ -138,6 +141,7 @@ def write_sets(
     rows = read_rows(
         table,
         scores=scores,
+        by_position=by_position,
         drop_invalid=drop_invalid or keep_invalid,
         like=certificate,
         keep=False,

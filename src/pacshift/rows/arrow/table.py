@@ -17,6 +17,8 @@ from pacshift.rows.base import Faults, Labels, Pass, Rows, Watch, told, unwatche
 from pacshift.rows.columns import Columns
 from pacshift.rows.groups import OnePerGroup, Periods
 from pacshift.scores.check import ScoreMatrix, require_plausible
+from pacshift.scores.transforms import TransformFunction
+from pacshift.tally import Tally
 from pacshift.tally.groups import LabelsPer
 from pacshift.tally.once import Input, Role, printable, sha256_beside
 
@@ -34,6 +36,7 @@ def read(
     target_label: str | None = None,
     scores: str | None = None,
     classes: Sequence[Label] | None = None,
+    by_position: bool = False,
     group: str | None = None,
     labels_per: LabelsPer | None = None,
     softmax: bool = False,
@@ -63,8 +66,9 @@ def read(
         one column of lists. Default: ``"p_*"`` if there are such columns, else those named after the classes
         or, in a labelled table, after the labels.
     classes : sequence, optional
-        Class names. Columns are matched to them by name; ``scores`` that list columns of other names, in their
-        order. Names are compared as text.
+        Class names. Columns are matched to them by name. Names are compared as text.
+    by_position : bool, default False
+        Match score columns that are named otherwise to ``classes`` in the order in which they stand in the table.
     group : str, optional
         Column that names the group of each row, such as the patient: one random row of each group is used.
     labels_per : {"row", "group"}, optional
@@ -108,6 +112,7 @@ def read(
         some_labels=target_label is not None,
         scores=scores,
         classes=classes,
+        by_position=by_position,
         group=group,
         labels_per=labels_per,
         softmax=softmax,
@@ -117,6 +122,53 @@ def read(
         role="source" if label is not None else "target",
         watch=told(progress),
     )
+
+
+def tally_table(
+    table: Tables,
+    *,
+    label: str | None,
+    score: str | TransformFunction = "probability",
+    grid: bool = True,
+    soft: bool = True,
+    bins: bool = True,
+    sha256: bool = False,
+    **reading: Any,
+) -> Tally:
+    """Count a table of any size: ``read(table, label=label, ...).tally(score, ...)``.
+
+    Parameters
+    ----------
+    table : path-like, sequence of path-like or frame
+        Files, folders or a frame, as in ``read``.
+    label : str or None
+        Column of the true labels; None for an unlabelled target.
+    score, grid, soft, bins, sha256
+        What is counted, as in ``Rows.tally``.
+    **reading
+        How the table is read, as in ``read``.
+
+    Returns
+    -------
+    Tally
+        The counts; its ``inputs`` say how many rows of each file were counted and left out.
+
+    Raises
+    ------
+    InputError
+        If a file cannot be read, columns are missing, or rows cannot be used.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = pathlib.Path(folder.name, "scores.csv")
+    >>> _ = path.write_text("p_cat,p_dog,animal\\n0.9,0.1,cat\\n0.3,0.7,dog\\n0.6,0.4,dog\\n")
+    >>> tally_table(path, label="animal").confusion.tolist()
+    [[1, 1], [0, 1]]
+    >>> folder.cleanup()
+    """
+    return read(table, label=label, **reading).tally(score, grid=grid, soft=soft, bins=bins, sha256=sha256)
 
 
 def read_rows(
