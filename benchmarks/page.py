@@ -30,7 +30,7 @@ BLOCKS = {
     "docs/how-much-data.md": ("needs",),
     "docs/methods/shares.md": ("shares",),
     "docs/judges.md": ("judges", "judges-shift"),
-    "docs/methods/ps-w.md": ("boxes",),
+    "benchmarks/results/boxes.md": ("boxes",),
     "benchmarks/results/sharpness.md": ("sharpness",),
     "benchmarks/results/power.md": ("power", "power-unseen"),
     "benchmarks/results/few-labels.md": ("labels",),
@@ -47,10 +47,8 @@ BLOCKS = {
         "reproduce-short",
         "verdicts",
         "questions",
-        "panels",
-        "figures",
     ),
-    "benchmarks/results/reproduce.md": ("counts", "heart-misses"),
+    "benchmarks/results/reproduce.md": ("panels", "figures", "counts", "heart-misses"),
 }
 """Pages with the blocks that the lab writes. Those of the site are in docs/, the others in RESULTS."""
 

@@ -19,7 +19,7 @@ from pacshift.methods import Guarantee, Method, Solution, Task
 from pacshift.report import render_report
 from reports import page_text
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "architecture.md"
+PAGE = Path(__file__).resolve().parents[1] / "ARCHITECTURE.md"
 EXTRA = "No class is more than 3 times as frequent on the target as on the source."
 
 
