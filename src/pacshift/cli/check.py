@@ -29,6 +29,7 @@ def check(
     *,
     label: Annotated[str | None, basic("--label -l COLUMN", "Label column, if not the certificate's.")] = None,
     scores: options.KnownScores = None,
+    by_position: options.ByPosition = False,
     level: Annotated[float, expert("--level", "Confidence of the intervals.")] = 0.95,
     fail_on: Annotated[
         Literal["broken", "not-proven"], output("--fail-on", "Exit with 4 if broken, or also if not proven.")
@@ -56,6 +57,7 @@ def check(
         table,
         label=label or label_column(certificate),
         scores=scores,
+        by_position=by_position,
         group=group,
         drop_invalid=drop_invalid,
         like=certificate,
