@@ -34,9 +34,13 @@ CHOICES: dict[str, tuple[str, tuple[Any, ...]]] = {
     "largest planned bet": (f"{PLAN}.MOST_PLANNED", (0.6, 0.94)),
     "between expected and wrong": (f"{PLAN}.HALF_WAY", (0.0, 1.0)),
     "first rule": (f"{PLAN}.EARLY", (0.7, 1.0)),
+    "limits of labels": (f"{PLAN}.SURE", (-1.0, -2.0)),
     "share of the region": ("pacshift.methods.accept.REGION_SHARE", (0.03, 0.3)),
 }
 """Constants, and other values of them; of the share of rows multiples."""
+
+LIMIT = 2.5
+"""Every label has a limit of so many times the error where the constant of such limits is compared."""
 
 WORLDS = {
     "2 classes": (2, 2.5, [0.5, 0.5], [0.85, 0.15]),
@@ -111,14 +115,16 @@ def choices(lab: Lab) -> Blocks:
     """Share accepted over the best by label, for other values of each constant, in simulated worlds."""
     trials = lab.trials or lab.choose(6, 1)
     sizes = lab.choose((2_000, 10_000), (1_000,))
-    usual = planned(sizes, trials)
+    usual, limited = planned(sizes, trials), planned(sizes, trials, LIMIT)
     rows = [("as it is", "", *(f"{one:.3f}" for one in usual))]
+    rows.append(("with limits of labels", f"{LIMIT:g} times", *(f"{one:.3f}" for one in limited)))
     for name, (where, values) in CHOICES.items():
+        limit, base_line = (LIMIT, limited) if where.endswith("SURE") else (None, usual)
         for value in values[: lab.choose(2, 1)]:
             with changed(where, value):
-                found = planned(sizes, trials)
+                found = planned(sizes, trials, limit)
             shown = f"{value:g} times" if "held_out" in where else f"{value:g}"
-            rows.append((name, shown, *(f"{one - base:+.3f}" for one, base in zip(found, usual, strict=True))))
+            rows.append((name, shown, *(f"{one - base:+.3f}" for one, base in zip(found, base_line, strict=True))))
             lab.say(f"accept: {rows[-1]}")
     headings = "constant", "value", *(f"{size:,} rows" for size in sizes)
     title = (
@@ -148,8 +154,11 @@ def changed(where: str, value: Any) -> Iterator[None]:
             setattr(one, name, before)
 
 
-def planned(sizes: tuple[int, ...], trials: int) -> list[float]:
-    """The mean share at each number of rows, without the test of label shift, which holds."""
+def planned(sizes: tuple[int, ...], trials: int, limit: float | None = None) -> list[float]:
+    """The mean share at each number of rows, without the test of label shift, which holds.
+
+    ``limit``: every label has a limit of so many times the error.
+    """
     found: dict[int, list[float]] = {size: [] for size in sizes}
     for number, (k, strength, before, after) in enumerate(WORLDS.values()):
         population = Population.synthetic(k, strength=strength, rng=number)
@@ -165,7 +174,8 @@ def planned(sizes: tuple[int, ...], trials: int) -> list[float]:
                     tally = Tally.from_scores(source, labels) + Tally.from_target(target)
                     tops = Tops.of_rows(source, labels), Tops.of_rows(target)
                     task = Task(error, DELTA, tops=lambda tops=tops: tops)  # type: ignore[misc]
-                    found[size].append(truth.at(Accept().solve(tally, task).thresholds)[0] / best)
+                    method = Accept(None if limit is None else limit * error)
+                    found[size].append(truth.at(method.solve(tally, task).thresholds)[0] / best)
     return [float(np.mean(found[size])) for size in sizes]
 
 

@@ -144,6 +144,15 @@ NAMED = {
         Try("trees, used in float32", forest_world(20, 0.1), BY_CLASS, 0.05, floats=("float64", "float32")),
         Try("accepted, knife", knife_world(), ACCEPT, 0.2),
         Try("accepted, knife, counts", knife_world(), ACCEPT, 0.2, route="tally"),
+        Try("accepted, a label", knife_world(0.02, 0.02, 0.1505), ACCEPT, 0.2, ("label_error",)),
+        Try(
+            "accepted, a label, labels",
+            knife_world(0.02, 0.02, 0.1505, shifted=False),
+            ACCEPT,
+            0.2,
+            ("label_error", *LABELS),
+            label_share=0.5,
+        ),
         Try("accepted, labels", knife_world(shifted=False), ACCEPT, 0.2, LABELS, label_share=0.5),
         Try("accepted, ties, used in float32", ties_world(), ACCEPT, 0.2, floats=("float64", "float32")),
         Try("trees, made in float32", forest_world(10, 0.03), BY_CLASS, 0.05, floats=("float32", "float64")),
@@ -156,8 +165,9 @@ on counts, that with score rows on rows; its mix is known, so that nothing else 
 shift is false. They find a pilot that is no random choice of sorted rows, and cuts that allow a miss too many.
 Classes swapped: no pivot is on the diagonal. The others are designs: ids that are the same in every draw and rows
 that repeat, labels by patient, labels that were looked at, labels that are the source, and scores that come in
-another float type. Accepted: every rule errs a little too much, so whatever is accepted breaks the promise; and
-labels that tie in single precision, of which another one would be the top label.
+another float type. Accepted: every rule errs a little too much, so whatever is accepted breaks the promise; or
+whatever is accepted as one label that has a limit; and labels that tie in single precision, of which another one
+would be the top label.
 """
 
 

@@ -152,6 +152,7 @@ DESIGNS = (
 
 OPTIONS: dict[str, Option] = {
     "class_epsilon": lambda case, sample, rng: {"class_epsilon": case.class_epsilon},
+    "label_error": lambda case, sample, rng: {"label_error": case.class_epsilon},
     "contamination": lambda case, sample, rng: {"contamination": case.strangers},
     "known_mix": _known_mix,
     "target_labels": _some_labels,
@@ -172,7 +173,7 @@ CLOSED_FORM = {"class_epsilon", "contamination", "known_mix", "target_labels"}
 OF_OTHERS = {
     TEST: {"contamination", "known_mix"},
     MIX: {"known_mix", "target_labels"},
-    Accept.name: {"known_mix", "target_labels", "softmax"},
+    Accept.name: {"known_mix", "target_labels", "softmax", "label_error"},
 }
 """Options of what is no method, or of one that has few."""
 
@@ -189,7 +190,7 @@ class Try:
     route: str = "rows"
     seed: int | None = None
     cap: float = 1.5
-    """``class_epsilon`` as a multiple of epsilon."""
+    """``class_epsilon``, or ``label_error``, as a multiple of epsilon."""
     slack: float = 0.0
     """How far bounds of ``known_mix`` lie from the truth."""
     label_share: float = 0.1
@@ -205,7 +206,7 @@ class Try:
 
     @property
     def class_epsilon(self) -> float:
-        """The limit per class."""
+        """The limit per class, or per label that is accepted."""
         return min(self.cap * self.world.epsilon, 0.9)
 
     @cached_property
@@ -324,6 +325,8 @@ def judge_accepted(case: Try, certificate: Certificate) -> Outcome:
         return Outcome(error=error / world.epsilon)
     some, used = predicted > 0, kept > 0
     broken = {ERROR} if error > world.epsilon * (1 + ROUNDING) else set()
+    if "label_error" in case.options and (bad > kept * case.class_epsilon + ROUNDING).any():
+        broken.add(ERROR)  # one confidence for all labels and the whole
     if certificate.accepted is not None and certificate.accepted_error is not None:
         share, rate = (
             np.divide(part, whole, out=np.zeros(n_classes), where=whole > 0)

@@ -188,12 +188,13 @@ def labels_world(n_target: int) -> World:
     )
 
 
-def knife_world(*, shifted: bool = True) -> World:
+def knife_world(*errors: float, shifted: bool = True) -> World:
     """Of every predicted label 10.05 % are wrong at every score: every rule that accepts anything errs too much.
 
-    Where label shift is false, the source's rows are surer, and nearly all right.
+    Or each label has an error of its own. Where label shift is false, the source's rows are surer, and nearly all
+    right.
     """
-    shares, error, tops = np.array([0.4, 0.35, 0.25]), 0.1005, np.linspace(0.66, 0.995, 12)
+    shares, tops, error = np.array([0.4, 0.35, 0.25]), np.linspace(0.66, 0.995, 12), np.array(errors or (0.1005,))
     joint = np.diag(shares) * (1 - error) + (1 - np.eye(3)) * shares * error / 2  # by label and predicted label
     label, predicted, level = (part.ravel() for part in np.indices((3, 3, len(tops))))
     rows = np.repeat((1 - tops[level])[:, None] / 2, 3, axis=1)

@@ -1,4 +1,4 @@
-"""What ``picture`` and ``whole`` run in processes of their own: ``python -m benchmarks.picture_jobs JSON``.
+"""What ``picture`` and ``startup`` run in processes of their own: ``python -m benchmarks.picture_jobs JSON``.
 
 A command of ours, or what a database does with the same Parquet files. The last line printed is the answer.
 """

@@ -49,7 +49,9 @@ def draw_region(region: PrevalenceRegion) -> Figure:
     """The triangle of all label mixes, and the part that fits the counts."""
     figure, axes = triangle("1. Mixes that fit")
     mixes = all_mixes()
-    _fill(axes, mixes, inside(region, mixes), TARGET)
+    fits = inside(region, mixes).astype(float)
+    x, y = (mixes @ CORNERS).T
+    axes.tricontourf(x, y, fits, levels=[0.5, 1.5], colors=[TARGET], alpha=0.5)
     for mix, marker, name in ((SOURCE_MIX, "o", "source"), (TARGET_MIX, "x", "target (unknown)")):
         axes.plot(*(mix @ CORNERS), marker, color="black", ms=6, mew=2, label=name)
     axes.fill([], [], color=TARGET, alpha=0.5, label="fits the counts")
@@ -61,29 +63,16 @@ def draw_error(region: PrevalenceRegion, miss_rate: FloatArray) -> Figure:
     """The error of the tuned sets for every mix of the triangle."""
     figure, axes = triangle("2. Error over them")
     mixes = all_mixes()
-    places = mixes @ CORNERS
-    drawn = axes.tricontourf(
-        places[:, 0], places[:, 1], 100 * mixes @ miss_rate, levels=5, cmap="Greys", alpha=0.8
-    )
-    axes.tricontour(
-        places[:, 0],
-        places[:, 1],
-        inside(region, mixes).astype(float),
-        levels=[0.5],
-        colors=[TARGET],
-        linewidths=2.5,
-    )
+    x, y = (mixes @ CORNERS).T
+    fits = inside(region, mixes)
+    drawn = axes.tricontourf(x, y, 100 * mixes @ miss_rate, levels=5, cmap="Greys", alpha=0.8)
+    axes.tricontour(x, y, fits.astype(float), levels=[0.5], colors=[TARGET], linewidths=2.5)
     bar = figure.colorbar(drawn, ax=axes, shrink=0.7)
     bar.set_label("missed, in %", fontsize=9)
     bar.ax.tick_params(labelsize=8)
-    worst = (mixes[inside(region, mixes)] @ miss_rate).max()
-    axes.text(
-        0.5,
-        -0.42,
-        f"inside the blue line at\nmost {100 * worst:.1f} %, allowed {100 * EPSILON:.1f} %",
-        ha="center",
-        fontsize=9,
-    )
+    worst = (mixes[fits] @ miss_rate).max()
+    text = f"inside the blue line at\nmost {100 * worst:.1f} %, allowed {100 * EPSILON:.1f} %"
+    axes.text(0.5, -0.42, text, ha="center", fontsize=9)
     return figure
 
 
@@ -124,10 +113,5 @@ def all_mixes(steps: int = 300) -> FloatArray:
 
 def inside(region: PrevalenceRegion, mixes: FloatArray) -> BoolArray:
     """Which mixes satisfy every inequality of the region."""
-    rows, limits = np.vstack([region.rows, region.extra_rows]), np.append(region.limits, region.extra_limits)
+    rows, limits = region.all_rows
     return np.asarray((mixes @ rows.T <= limits).all(axis=1))
-
-
-def _fill(axes: Axes, mixes: FloatArray, chosen: BoolArray, colour: str) -> None:
-    x, y = (mixes @ CORNERS).T
-    axes.tricontourf(x, y, chosen.astype(float), levels=[0.5, 1.5], colors=[colour], alpha=0.5)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from benchmarks.lab import Blocks, Lab
 from benchmarks.page import conditions
+from benchmarks.surveys import Survey, halves, read_survey
 from pacshift import AssumptionError, Population, UninformativeWarning, calibrate, calibrate_strata
 from pacshift.arrays import BoolArray, FloatArray, IntArray
 from paper.experiments.datasets import load_dataset
@@ -22,10 +23,6 @@ COST = {
 }
 """Source mix, target mix and what is known, in every stratum."""
 NUMBERS = (1, 2, 4, 8)
-COLUMNS = (
-    "Sex", "Smoking", "AgeCategory", "GenHealth", "Diabetic", "PhysicalActivity", "DiffWalking", "KidneyDisease",
-    "Asthma", "SkinCancer",
-)  # fmt: skip
 BOUNDS = {"no bounds worth the name": 0.9999, "at most 45 % sick in every stratum": 0.45}
 """The largest share that is sick in a stratum is 40 %, so the second is right."""
 
@@ -101,8 +98,10 @@ def danger(lab: Lab) -> str:
     """How many halves of the people are certified with and without bounds, and how wrong."""
     size, rows = lab.choose(30_000, 3_000), []
     found: dict[str, list[float]] = {name: [] for name in BOUNDS}
-    halves = list(people(lab))[: lab.choose(None, 2)]
-    for column, probs, labels, strata, source, target in halves:
+    survey = read_survey(lab.data, 2020, part="strata")
+    probs, labels = survey.scores, survey.labels
+    splits = list(people(survey))[: lab.choose(None, 2)]
+    for column, strata, source, target in splits:
         rng = np.random.default_rng(7)
         own, others = (rng.permutation(np.flatnonzero(half))[:size] for half in (source, target))
         for name, most in BOUNDS.items():
@@ -117,7 +116,7 @@ def danger(lab: Lab) -> str:
         lab.say(f"strata: {column}: {found}")
     for name, errors in found.items():
         wrong = sum(error > HARMFUL for error in errors)
-        rows.append((name, f"{len(errors)} of {len(halves)}", str(wrong), f"{max(errors, default=0):.2f}"))
+        rows.append((name, f"{len(errors)} of {len(splits)}", str(wrong), f"{max(errors, default=0):.2f}"))
     title = (
         f"One half of the people of BRFSS 2020 certified for the other half, {size:,} a side, ε = {EPSILON}, "
         f"δ = {DELTA}; strata are four age bands by sex (the other alone where people are split by one of them). "
@@ -128,22 +127,11 @@ def danger(lab: Lab) -> str:
     )
 
 
-def people(lab: Lab) -> Iterator[tuple[str, FloatArray, IntArray, IntArray, BoolArray, BoolArray]]:
-    """Both directions of every split: scores, labels and strata of all, and who is source and target."""
-    from pyarrow import parquet
-
-    folder = Path(lab.data or "") / "heart"
-    table, stored = parquet.read_table(folder / "brfss2020.parquet"), np.load(folder / "scores_2020.npz")
-    kept = ~np.asarray(table["fit"].to_numpy(), bool)
-    answers = {
-        column: np.unique(table[column].to_numpy(zero_copy_only=False)[kept].astype(str), return_inverse=True)[1]
-        for column in COLUMNS
-    }
-    band, sex = np.minimum(answers["AgeCategory"] // 3, 3), answers["Sex"]
-    for column in COLUMNS:
-        codes = answers[column]
-        low = codes <= np.median(codes) if codes.max() > 1 else codes == 0
+def people(survey: Survey) -> Iterator[tuple[str, IntArray, BoolArray, BoolArray]]:
+    """Both directions of every split that leaves enough people: strata of all, and who is source and target."""
+    band, sex = np.minimum(survey.answers["AgeCategory"].astype(int) // 3, 3), survey.answers["Sex"].astype(int)
+    for column, answers in survey.answers.items():
         strata = {"Sex": band, "AgeCategory": sex}.get(column, 2 * band + sex)
-        for source in (low, ~low):
-            if min(source.sum(), (~source).sum()) >= 5000:
-                yield column, stored["probs"].astype(float), stored["labels"].astype(int), strata, source, ~source
+        for _, source, target in halves(answers):
+            if min(source.sum(), target.sum()) >= 5000:
+                yield column, strata, source, target

@@ -60,6 +60,16 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 @pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working folder of a hospital, with two quiet months."""
+    from hospital import USUAL, write_hospital
+
+    monkeypatch.chdir(tmp_path)
+    write_hospital(tmp_path, {3: USUAL, 4: USUAL})
+    return tmp_path
+
+
+@pytest.fixture
 def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """Reports with empty pictures, for tests of their words: drawing takes nearly all of their time."""
 

@@ -13,7 +13,7 @@ from typing import Any
 import joblib
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from certificates import birds, every_shape, sharpened
@@ -28,36 +28,16 @@ def certificate() -> Certificate:
     return birds()
 
 
-def test_float32_scores_are_compared_as_if_in_float64(certificate: Certificate) -> None:
-    rng = np.random.default_rng(0)
-    for size in (1e-45, 1e-38, 1e-3, 1.0, 1e37):
-        scores = (rng.normal(size=(4000, 3)) * size).astype(np.float32)
-        exact = scores.astype(np.float64)
-        near = exact[rng.integers(0, 4000, 5), rng.integers(0, 3, 5)]
-        for threshold in [
-            *near,
-            *np.nextafter(near, np.inf),
-            *np.nextafter(near, -np.inf),
-            0.1 * size,
-            -1e300,
-            1e300,
-        ]:
-            cut = replace(certificate, thresholds=np.array([threshold, -threshold, np.inf]), score_kind=None)
-            if not cut.fits_single:
-                with pytest.raises(InputError, match="too small or too large for single precision"):
-                    cut.sets(scores)
-                continue
-            sets = cut.sets(scores)
-            assert np.array_equal(sets, exact >= [threshold, -threshold, np.inf])
-
-
 @settings(deadline=None, max_examples=100)
 @given(st.floats(width=32, allow_nan=False, allow_infinity=False), THRESHOLDS)
 def test_float32_rounding_of_thresholds_is_exact(score: float, threshold: float) -> None:
     cuts = np.full(3, threshold)
-    simple = replace(birds(), thresholds=cuts, score_kind=None)
-    assume(simple.fits_single)
-    sets = simple.sets(np.full((1, 3), score, np.float32))
+    simple, row = replace(birds(), thresholds=cuts, score_kind=None), np.full((1, 3), score, np.float32)
+    if not simple.fits_single:
+        with pytest.raises(InputError, match="too small or too large for single precision"):
+            simple.sets(row)
+        return
+    sets = simple.sets(row)
     assert sets.tolist() == [[score >= threshold] * 3]
 
 
@@ -98,9 +78,9 @@ def test_set_sizes_are_counted(certificate: Certificate) -> None:
 
 
 def test_wrong_scores_are_refused(certificate: Certificate) -> None:
-    with pytest.raises(InputError, match="scores: 2 score columns but 3 class names"):
+    with pytest.raises(InputError, match="scores: 2 score columns, but there are 3 classes"):
         certificate.sets(np.ones((2, 2)))
-    with pytest.raises(InputError, match=r"scores: 1 rows? cannot be used .*, the first is row 1"):
+    with pytest.raises(InputError, match=r"scores: 1 row has NaN or infinite scores, the first is row 1"):
         certificate.sets([[0.1, 0.2, 0.7], [0.1, np.nan, 0.2]])
 
 

@@ -20,13 +20,12 @@ from hypothesis import strategies as st
 
 from certificates import birds, every_shape
 from pacshift import METHODS, Certificate, InputError, Interval, PacshiftError, Population, calibrate
-from pacshift.assumption import Assumption, Noticeable
+from pacshift.assumption import Assumption
 from pacshift.bounds import BoundCurve, Sensitivity
 from pacshift.certificate import file
-from pacshift.certificate.file import json_schema, sealed_fields, to_document
+from pacshift.certificate.file import json_schema, to_document
 from pacshift.files.codec import seal
 from pacshift.methods import MethodFacts
-from pacshift.methods.base import facts_of
 from pacshift.report import render_report
 from pacshift.rows.columns import Columns
 from pacshift.scores.check import MIN_RATE
@@ -39,7 +38,6 @@ FILES = Path(__file__).parent / "files"
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 Place: TypeAlias = tuple[str | int, ...]
 FINITE = st.floats(allow_nan=False, allow_infinity=False)  # subnormal numbers and -0.0 included
-THRESHOLDS = FINITE | st.sampled_from([-math.inf, math.inf, 5e-324, -0.0, 2.2250738585072014e-308, 0.1])
 POSITIVE = st.floats(0, allow_nan=False) | st.just(5e-324)
 RATES = st.floats(MIN_RATE, 1, exclude_max=True)
 COUNTS = st.integers(0, 2**55)
@@ -48,8 +46,8 @@ NAMES = st.lists(
     | st.integers(-(2**63), 2**64 - 1)
     | FINITE
     | st.booleans(),
-    min_size=2,
-    max_size=6,
+    min_size=3,
+    max_size=3,
     unique_by=(hash, text_of),
 )
 
@@ -62,85 +60,51 @@ def intervals(draw: st.DrawFn, size: int, numbers: st.SearchStrategy[float] = PO
     return Interval(ends[:, 0].copy(), ends[:, 1].copy())
 
 
-def registered(name: str) -> tuple[str, Any, MethodFacts]:
-    return name, METHODS[name].guarantee, facts_of(METHODS[name]())
-
-
-@st.composite
-def unregistered(draw: st.DrawFn) -> tuple[str, Any, MethodFacts]:
-    text, flag = st.text(st.characters(codec="utf-8")), st.booleans()
-    name = draw(text.filter(lambda name: name not in METHODS))
-    guarantee = draw(st.sampled_from(["pac-target", "pac-source", "marginal", "none"]))
-    return name, guarantee, draw(st.builds(MethodFacts, text, flag, text, flag, flag))
-
-
-@st.composite
-def assumptions(draw: st.DrawFn, size: int) -> Assumption:
-    text, groups = st.text(st.characters(codec="utf-8")), draw(st.integers(0, 4))
-    shares = st.lists(st.floats(0, 1), min_size=groups, max_size=groups).map(lambda found: np.array(found, float))
-    low, high = draw(shares), draw(shares)
-    return Assumption(
-        level=draw(RATES),
-        refuted=False,
-        mix=np.array(draw(st.lists(st.floats(0, 1), min_size=size, max_size=size))),
-        groups=tuple(draw(st.lists(text, min_size=groups, max_size=groups))),
-        observed=draw(shares),
-        explained=draw(shares),
-        allowed=Interval(np.minimum(low, high), np.maximum(low, high)),
-        finding=draw(text),
-        noticeable=tuple(Noticeable("new", size, 0.5) for size in draw(st.lists(st.floats(0, 1), max_size=2))),
-    )
-
-
 @st.composite
 def certificates(draw: st.DrawFn) -> Certificate:
-    classes = tuple(draw(NAMES))
-    size = len(classes)
+    """A certificate of three classes, with anything in every field that may hold it."""
+    text, counts = st.text(st.characters(codec="utf-8")), np.array(draw(st.tuples(COUNTS, COUNTS, COUNTS)))
+    errors, bounds = np.array(draw(st.lists(st.tuples(SHARES, SHARES), max_size=5))).reshape(-1, 2).T
     kinds = (
         st.tuples(FINITE, FINITE, FINITE).map(sorted).map(lambda ends: ScoreKind(ends[0], ends[2], ends[1], True))
     )
-    method, guarantee, facts = draw(st.sampled_from(sorted(METHODS)).map(registered) | unregistered())
-    counts, predicted = (np.array(draw(st.lists(COUNTS, min_size=size, max_size=size))) for _ in range(2))
-    predicted[0] += 1  # PS-T needs a labelled row
-    errors, bounds = np.array(draw(st.lists(st.tuples(SHARES, SHARES), max_size=5))).reshape(-1, 2).T
-    epsilon = draw(RATES)
-    cuts = THRESHOLDS.filter(lambda cut: cut < math.inf) if guarantee.startswith("pac-") else THRESHOLDS
-    return Certificate(
-        thresholds=np.array(draw(st.lists(cuts, min_size=size, max_size=size))),
+    classes, epsilon = tuple(draw(NAMES)), draw(RATES)
+    tested: Any = birds().assumption
+    guarantee: Any = "pac-target"
+    method, facts = "PS-W", birds().facts
+    if draw(st.booleans()):  # a method that nobody knows
+        method, guarantee = draw(text.filter(lambda name: name not in METHODS)), "none"
+        facts = MethodFacts(draw(text), draw(st.booleans()), draw(text), draw(st.booleans()), draw(st.booleans()))
+    return replace(
+        birds(),
+        method=method,
+        guarantee=guarantee,
+        facts=facts,
+        thresholds=np.array(draw(st.tuples(*[FINITE | st.just(-math.inf if method == "PS-W" else math.inf)] * 3))),
         classes=classes,
         epsilon=epsilon,
         delta=draw(RATES),
-        method=method,
-        options=draw(st.dictionaries(st.text(st.characters(codec="utf-8")), st.none() | FINITE | st.booleans())),
+        options=draw(st.dictionaries(text, st.none() | FINITE | st.booleans())),
         score=draw(st.sampled_from(["probability", "aps", "margin", "custom"])),
-        guarantee=guarantee,
-        facts=facts,
         n_source=int(counts.sum()),
-        n_target=int(predicted.sum()),
-        n_target_labels=int(predicted.sum()),
         class_counts=counts,
-        predicted_counts=predicted,
-        weights=draw(st.none() | intervals(size)),
-        prevalence=draw(st.none() | intervals(size, SHARES)),
-        accuracy=draw(st.none() | st.floats(0, 1)),
-        reasons=tuple(draw(st.lists(st.text(st.characters(codec="utf-8")), max_size=2))),
-        notes=tuple(draw(st.lists(st.text(st.characters(codec="utf-8")), max_size=2))),
-        class_miss=draw(st.none() | intervals(size, SHARES)),
-        known_mix=draw(st.none() | intervals(size, SHARES)),
+        weights=draw(st.none() | intervals(3)),
+        prevalence=draw(st.none() | intervals(3, SHARES)),
+        accuracy=draw(st.none() | SHARES),
+        reasons=tuple(draw(st.lists(text, max_size=2))),
+        known_mix=draw(st.none() | intervals(3, SHARES)),
         class_epsilon=draw(st.none() | RATES),
-        one_label_error=draw(st.none() | st.floats(0, 1)),
         contamination=draw(st.floats(0, epsilon, exclude_max=True)),
         score_kind=draw(st.none() | kinds),
-        assumption=draw(st.none() | assumptions(size)),
-        sensitivity=draw(st.none() | st.builds(Sensitivity, st.just(bounds), st.just(bounds))),
-        curve=draw(st.none() | st.builds(BoundCurve, st.just(errors), st.just(bounds), st.floats(0, 1))),
-        set_sizes=draw(
-            st.none() | st.lists(COUNTS, min_size=size + 1, max_size=size + 1).map(lambda sizes: np.array(sizes))
-        ),
+        assumption=draw(st.sampled_from([None, tested.with_largest_differences()])),
+        sensitivity=draw(st.none() | st.just(Sensitivity(bounds, bounds))),
+        curve=draw(st.none() | st.builds(BoundCurve, st.just(errors), st.just(bounds), SHARES)),
+        set_sizes=draw(st.none() | st.tuples(*[COUNTS] * 4).map(np.array)),
         never_empty=draw(st.booleans()),
-        source_grouped=draw(st.none() | st.integers(int(counts.sum()), 2**62).map(Grouped)),
-        target_grouped=draw(st.none() | st.builds(Grouped, st.just(int(predicted.sum())), st.integers(1, 9))),
-        provenance=birds().provenance,
+        source_grouped=draw(st.none() | st.builds(Grouped, st.just(int(counts.sum())), st.integers(1, 9))),
+        columns=draw(st.sampled_from([None, Columns(("probs",)), Columns(("a", "b", "c"), "label")])),
+        find_curves=None,
+        transform=None,
     )
 
 
@@ -219,6 +183,11 @@ TAMPERED: dict[Place, tuple[tuple[Any, str], ...]] = {
         (ABSENT, "it lacks 'weight'"),
     ),
     ("classes", 1, "name"): (("crow", "class names must differ"),),
+    ("columns",): (
+        ({"scores": ["a", "b"], "label": None, "group": None}, "one list column or 3 different columns"),
+        ({"scores": "abc", "label": None, "group": None}, "columns.scores: 'abc' where a list belongs"),
+        ("abc", "columns: 'abc' where an object belongs"),
+    ),
     ("n_source",): ((601, "do not add up to n_source"),),
     ("reasons",): ((["\ud800"], "is not JSON"),),
     ("method",): (("PS", "method PS does not give guarantee 'pac-target'"),),
@@ -345,45 +314,6 @@ def test_options_without_a_json_form_become_text(tmp_path: Path, certificate: Ce
     assert loaded == {"rates": [0.5, "inf"], "count": 3, "pair": [1, {"f": repr(len)}], "none": None}
 
 
-def test_a_method_nobody_knows_comes_back_with_its_facts(tmp_path: Path, certificate: Certificate) -> None:
-    facts = MethodFacts("an idea", any_mix=True, extra_assumption="The moon is full.", tests_assumption=True)
-    replace(certificate, method="MOON", facts=facts).save(tmp_path / "c.json")
-    loaded = Certificate.load(tmp_path / "c.json")
-    assert (loaded.method, loaded.facts) == ("MOON", facts)
-    assert "The promise holds for every target label mix." in loaded.explain(full=True)
-
-
-def test_loading_runs_nothing_of_the_file(tmp_path: Path, certificate: Certificate) -> None:
-    document = to_document(certificate)
-    document["options"] = {"__reduce__": "os.system", "intervals": "hull"}
-    (tmp_path / "c.json").write_text(json.dumps(seal(document)))
-    assert Certificate.load(tmp_path / "c.json").options == document["options"]
-
-
-@pytest.mark.parametrize("columns", [Columns(("p_crow", "p_owl", "p_wren"), "label"), Columns(("probs",)), None])
-def test_columns_come_back(columns: Columns | None, tmp_path: Path) -> None:
-    replace(birds(), columns=columns).save(tmp_path / "c.json")
-    assert Certificate.load(tmp_path / "c.json").columns == columns
-
-
-BAD_COLUMNS: list[Any] = [
-    {"scores": ["a", "b"], "label": None},
-    {"scores": ["a", "b", "a"], "label": None},
-    {"scores": ["a", "b", 3], "label": None},
-    {"scores": "abc", "label": None},
-    {"scores": ["a", "b", "c"], "label": 3},
-    {"scores": ["a", "b", "c"]},
-    ["a", "b", "c"],
-    "abc",
-]
-
-
-@pytest.mark.parametrize("columns", BAD_COLUMNS, ids=str)
-def test_columns_that_cannot_be_are_refused(columns: Any) -> None:
-    with pytest.raises(ValueError, match="columns"):
-        sealed_fields(seal(to_document(birds()) | {"columns": columns}))
-
-
 NAMED = ["a", "b"]
 POPULATION = Population.synthetic(NAMED, strength=4, rng=0)
 SOURCE, LABELS = POPULATION.draw([0.6, 0.4], 600, rng=1)
@@ -476,75 +406,6 @@ def fields_of(document: Any, path: Place = ()) -> Iterator[tuple[str, Place]]:
         yield from fields_of(document[-1], (*path, len(document) - 1))
 
 
-MAY_BE_TEXTS = """
-in_words[] method method_facts.idea method_facts.extra_assumption method_facts.version
-method_facts.tuned_on provenance.pacshift_version provenance.model_id provenance.note
-provenance.inputs[].name provenance.command provenance.code provenance.solver assumption.groups[]
-assumption.finding reasons[] notes[]
-"""
-MAY_BE_SHARES = """
-epsilon delta accuracy_at_least one_label_error_at_most class_epsilon assumption.level assumption.mix[]
-assumption.observed[] assumption.explained[] assumption.allowed[][] assumption.noticeable[].size
-source_scores.least_top
-classes[].prevalence[] classes[].missed[] classes[].known_share[] bound_curve.source_errors[]
-bound_curve.bounds[] bound_curve.chosen sensitivity.contamination[] sensitivity.bounds[]
-"""
-MAY_BE_COUNTS = """
-provenance.seed provenance.inputs[].rows provenance.inputs[].left_out n_target_labels source_grouped.rows
-source_grouped.parts source_grouped.shared target_set_sizes[] source_scores.sums.near[]
-"""
-MAY_BE_FLAGS = """
-provenance.counting.grid provenance.counting.bins provenance.counting.rows provenance.counting.sample
-never_empty softmax source_scores.whole source_scores.sums.of_exponentials
-"""
-MAY_BE_NULL = """
-method_facts provenance provenance.model_id provenance.note provenance.valid_until
-provenance.inputs[].name provenance.inputs[].rows provenance.inputs[].sha256 provenance.inputs[].left_out
-provenance.seed provenance.command provenance.code provenance.counting provenance.asked_method
-provenance.solver columns source_grouped target_grouped accuracy_at_least one_label_error_at_most
-class_epsilon assumption source_scores source_scores.sums source_scores.tops target_set_sizes bound_curve
-sensitivity
-"""
-MAY_BE_OTHERS: dict[str, tuple[Any, ...]] = {
-    "classes[].name": ("inf", "-inf", "nan", -1, 1e308, 0.5, 2, "x", True),
-    "classes[].threshold": ("-inf", -1, 1e308, 0.5, 2),
-    "classes[].weight[]": ("inf", 1e308, 0.5, 2),
-    "source_scores.low": (-1, 0.5),
-    "source_scores.high": (1e308, 2),
-    "source_scores.sums.least": (-1, 0.5),
-    "source_scores.sums.largest": (1e308, 2),
-    "source_scores.tops[]": (-1, 1e308, 0.5, 2),
-    "options": ({},),
-    "options.unseen": FORGED,
-    "options.class_balance": FORGED,
-    "assumption.noticeable": ([],),
-    "assumption.noticeable[].below": (-1, 1e308, 0.5, 2),
-    "in_words": ([],),
-    "reasons": ([],),
-    "notes": ([],),
-    "provenance.inputs": ([],),
-    "provenance.inputs[].columns": ([],),
-    "provenance.inputs[].left_out_why": ({},),
-}
-
-
-def is_possible(path: str, value: Any) -> bool:
-    """Whether a field may hold a value, whatever the other fields say."""
-    if value is None:
-        return path in MAY_BE_NULL.split() or path.startswith("options.")
-    return any(
-        (
-            path in MAY_BE_TEXTS.split() and isinstance(value, str),
-            path in MAY_BE_SHARES.split() and value == 0.5,
-            path in MAY_BE_COUNTS.split() and value == 2,
-            path in MAY_BE_FLAGS.split() and value is True,
-            any(
-                value is one or (type(value) is type(one) and value == one) for one in MAY_BE_OTHERS.get(path, ())
-            ),
-        )
-    )
-
-
 @pytest.mark.thorough
 @pytest.mark.parametrize("method", ["PS-LP", "PS-T"])
 def test_files_with_impossible_values_are_refused(method: str, tmp_path: Path) -> None:
@@ -560,7 +421,6 @@ def test_files_with_impossible_values_are_refused(method: str, tmp_path: Path) -
                 n_refused += 1
                 continue
             VALIDATOR.validate(forged)
-            assert forged == document or is_possible(name, value), (name, value)
             with warnings.catch_warnings(), suppress(PacshiftError):
                 warnings.simplefilter("ignore")
                 loaded.explain()
@@ -573,6 +433,7 @@ def test_files_with_impossible_values_are_refused(method: str, tmp_path: Path) -
 @pytest.mark.parametrize(
     ("place", "value", "message"),
     [
+        (("n_target_labels",), 0, "needs labels of target rows, but there are none"),
         (("contamination",), 0.1, "contamination 0.1 is not below epsilon 0.1"),
         (("assumption", "refuted"), True, "label shift is rejected, and the promise rests on it"),
         (("classes", 0, "threshold"), "inf", "it would miss a class always"),
@@ -581,12 +442,7 @@ def test_files_with_impossible_values_are_refused(method: str, tmp_path: Path) -
     ],
 )
 def test_what_contradicts_the_promise_is_said(place: Place, value: Any, message: str, tmp_path: Path) -> None:
-    (tmp_path / "c.json").write_text(json.dumps(seal(spoilt(written("PS-LP"), place, value))))
+    document = written("PS-T" if place == ("n_target_labels",) else "PS-LP")
+    (tmp_path / "c.json").write_text(json.dumps(seal(spoilt(document, place, value))))
     with pytest.raises(InputError, match=message):
-        Certificate.load(tmp_path / "c.json")
-
-
-def test_labels_of_the_target_are_asked_for_where_the_method_needs_them(tmp_path: Path) -> None:
-    (tmp_path / "c.json").write_text(json.dumps(seal(written("PS-T") | {"n_target_labels": 0})))
-    with pytest.raises(InputError, match="needs labels of target rows"):
         Certificate.load(tmp_path / "c.json")

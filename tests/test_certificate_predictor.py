@@ -176,23 +176,3 @@ def test_a_score_of_your_own_is_given_once() -> None:
     predictor = loaded.predictor(score=np.sqrt)
     assert predictor.sets(scores[0]).tolist() == made.sets(scores[:1])[0].tolist()
     assert np.array_equal(predictor.sets(scores), made.sets(scores))
-
-
-class Tensor:
-    """One row of a library that NumPy can read: a shape and ``__array__``."""
-
-    def __init__(self, values: FloatArray) -> None:
-        self.values, self.shape = values, values.shape
-
-    def __len__(self) -> int:
-        return len(self.values)
-
-    def __array__(self, dtype: Any = None, copy: Any = None) -> FloatArray:
-        return self.values
-
-
-def test_a_row_of_any_library_is_a_row() -> None:
-    made = certificate("probabilities", "probability", softmax=False)
-    row = MAKERS["probabilities"](logits(1, 1))[0]
-    assert np.array_equal(made.predictor().sets(Tensor(row)), made.predictor().sets(row))
-    assert made.predictor().labels(Tensor(row)) == made.predictor().labels(row)

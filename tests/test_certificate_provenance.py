@@ -9,24 +9,17 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from sklearn.linear_model import LogisticRegression
 
 from commands import NAMES, Data, bad, good
-from pacshift import Certificate, InputError, PACClassifier, Tally, calibrate
-from pacshift.certificate.provenance import AskedMethod, Counting, Provenance
-from pacshift.files.codec import record
-from pacshift.files.origin import code_identity, current_time
+from pacshift import Certificate, InputError, Tally, __version__, calibrate
+from pacshift.certificate.provenance import Counting, Provenance
+from pacshift.files.origin import current_time
 from pacshift.report import render_report
 from pacshift.report.build import MODEL_NOT_STATED
 from pacshift.tally.once import MAX_INPUTS, Input, counts_sha256, limited
 
 FILES = Path(__file__).resolve().parent / "files"
 SCORES, LABELS = [[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]] * 40, [0, 1, 1] * 40
-TEXT = st.text(st.characters(codec="utf-8"))
-COUNTS = st.integers(0, 2**63 - 1)
-WEIGHTS = st.none() | st.lists(st.floats(0, 1e9), max_size=3).map(tuple)
 
 
 def certify(**said: Any) -> Certificate:
@@ -93,34 +86,23 @@ def test_warnings_begin_the_day_after_and_name_both_models() -> None:
     assert "valid until 2030-01-31; today is 2030-02-01" in expired
     (other,) = made.warnings(today=date(2030, 1, 1), model_id="b")
     assert "is for model 'a'" in other
-    assert "model 'b'" in other
+    assert "scores are from 'b'" in other
     (unnamed,) = origin(certify()).warnings(model_id="b")
     assert "names no model" in unnamed
     assert origin(certify()).warnings() == []
 
 
-def test_the_estimator_passes_it_on() -> None:
-    model = PACClassifier(
-        LogisticRegression(), epsilon=0.4, delta=0.1, method="PS", model_id="m", note="n", valid_until="2099-01-01"
-    )
-    made = origin(model.fit(SCORES, LABELS).calibrate(SCORES, LABELS).certificate_)
-    assert (made.model_id, made.note, made.valid_until) == ("m", "n", "2099-01-01")
-
-
 def test_words_and_page_say_it() -> None:
     certificate = certify(note="after\nthe  new scanner", model_id="net 3", valid_until="2099-01-31")
     made = origin(certificate)
+    assert made.pacshift_version == __version__  # of the code that runs, whatever is installed
     line = f"Made: {made.created} with pacshift {made.pacshift_version} for model 'net 3'. Valid until 2099-01-31."
     assert f"{line} Maker's note: 'after the new scanner'" in certificate.explain(full=True).splitlines()
     page = render_report(certificate)
-    for said in ("net 3", "2099-01-31", made.created, "version 1 of the method"):
+    for said in ("net 3", "2099-01-31", made.created, "version 1 of the method", made.code or "not known"):
         assert said in page
-
-
-def test_a_page_says_if_the_model_was_not_stated() -> None:
-    stated, silent = certify(model_id="net 3"), certify()
-    assert MODEL_NOT_STATED not in render_report(stated)
-    assert MODEL_NOT_STATED in render_report(silent)
+    assert MODEL_NOT_STATED not in page
+    assert MODEL_NOT_STATED in render_report(certify())
 
 
 def test_it_says_how_rows_were_counted() -> None:
@@ -129,44 +111,6 @@ def test_it_says_how_rows_were_counted() -> None:
     tally = Tally.from_scores(SCORES, LABELS, grid=True) + Tally.from_target(SCORES)
     counts = origin(calibrate(tally, epsilon=0.4, delta=0.1, method="PS-LW")).counting
     assert counts == Counting(grid=True, bins=True, rows=False, sample=False)
-
-
-def test_it_says_by_which_code() -> None:
-    made = origin(certify())
-    assert made.code == code_identity()
-    assert (made.code or "not known") in render_report(certify())
-
-
-INPUTS = st.builds(
-    Input,
-    st.sampled_from(["source", "target"]),
-    st.none() | TEXT,
-    st.none() | COUNTS,
-    st.lists(TEXT, max_size=2).map(tuple),
-    st.none() | st.binary(min_size=32, max_size=32).map(bytes.hex),
-    COUNTS,
-    st.dictionaries(TEXT, COUNTS, max_size=2).map(lambda why: tuple(why.items())),
-)
-ORIGINS = st.builds(
-    Provenance,
-    created=st.datetimes(datetime(1970, 1, 1)).map(lambda time: time.strftime("%Y-%m-%dT%H:%M:%SZ")),
-    pacshift_version=TEXT,
-    model_id=st.none() | TEXT,
-    note=st.none() | TEXT,
-    valid_until=st.none() | st.dates().map(date.isoformat),
-    inputs=st.lists(INPUTS, max_size=2).map(tuple),
-    seed=COUNTS,
-    command=st.none() | TEXT,
-    code=st.none() | TEXT,
-    counting=st.builds(Counting, *[st.booleans()] * 4),
-    asked_method=st.none() | st.builds(AskedMethod, TEXT, st.dictionaries(TEXT, TEXT, max_size=2), WEIGHTS),
-    solver=TEXT,
-)
-
-
-@given(ORIGINS)
-def test_it_comes_back_from_json(made: Provenance) -> None:
-    assert record(Provenance).read(json.loads(json.dumps(record(Provenance).write(made))), "") == made
 
 
 def test_tallies_say_when_they_were_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -196,7 +140,7 @@ def sha256(path: Path) -> str:
 def test_commands_record_files_and_command(data: Data, tmp_path: Path) -> None:
     made = tmp_path / "a certificate.json"
     both = (data.source, data.target)
-    good("calibrate", *both, "-m", "PS-LW", "--seed", 7, "--model-id", "net", "-o", made)
+    good("calibrate", *both, "-m", "PS-LW", "--model-id", "net", "-o", made)
     found = origin(Certificate.load(made))
     source, target = found.inputs
     scores = tuple(f"p_{name}" for name in NAMES)
@@ -204,7 +148,7 @@ def test_commands_record_files_and_command(data: Data, tmp_path: Path) -> None:
         "source.parquet", ("label", *scores), sha256(data.source))  # fmt: skip
     assert (target.role, target.columns, target.sha256) == ("target", scores, sha256(data.target))
     assert source.rows == pyarrow.parquet.read_metadata(data.source).num_rows
-    assert found.seed == 7
+    assert found.seed == 0
     assert found.command is not None
     assert found.command.startswith("pacshift calibrate ")
     assert "--model-id net" in found.command
@@ -235,9 +179,3 @@ def test_commands_warn_of_old_certificates_and_refuse_those_of_another_model(
     assert "valid until 1999-12-31" in good("report", made, "-o", tmp_path / "r.html").stderr
     quiet = good("check", data.certificate, data.labelled)
     assert quiet.stderr == ""
-
-
-def test_bad_texts_and_days_are_refused(data: Data) -> None:
-    start = ("calibrate", data.source, data.target, "-o", data.folder / "never.json")
-    assert "--note must be a text" in bad(*start, "--note", " ")
-    assert "must be a day such as 2027-01-31" in bad(*start, "--valid-until", "tomorrow")

@@ -194,18 +194,14 @@ def test_hundred_classes_stay_short_and_exact() -> None:
     assert found == [[name for name, kept in zip(names, row, strict=True) if kept] for row in inside]
 
 
-@pytest.mark.parametrize("dialect", ["duckdb", "bigquery", "spark"])
+@pytest.mark.parametrize("dialect", get_args(Dialect))
 def test_columns_that_differ_in_case_only_are_refused_where_they_are_one(dialect: str) -> None:
     """DuckDB finds one column for both names: half of the labels were missed."""
+    if dialect in ("postgres", "snowflake"):  # quotes tell them apart
+        assert '"p_A"' in birds_with().to_sql(dialect, columns=["p_a", "p_A", "p_b"])  # type: ignore[arg-type]
+        return
     with pytest.raises(InputError, match=f"'p_a' and 'p_A' differ in case only, and {dialect} takes them for one"):
         birds_with().to_sql(dialect, columns=["p_a", "p_A", "p_b"])  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("dialect", ["postgres", "snowflake"])
-def test_columns_that_differ_in_case_only_are_fine_where_quotes_tell_them_apart(dialect: str) -> None:
-    expression = birds_with().to_sql(dialect, columns=["p_a", "p_A", "p_b"])  # type: ignore[arg-type]
-    assert '"p_a"' in expression
-    assert '"p_A"' in expression
 
 
 def test_a_column_may_be_called_like_a_part_of_the_softmax() -> None:

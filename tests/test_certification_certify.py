@@ -21,16 +21,15 @@ from pacshift import (
     Tally,
     UninformativeWarning,
     calibrate,
-    tally_table,
+    read,
 )
 from pacshift.arrays import FloatArray
-from pacshift.assumption import ASSUMPTION_SHARE, check_assumption
+from pacshift.assumption import ASSUMPTION_SHARE
 from pacshift.certification.certify import CLASS_EPSILON_SHARE
 from pacshift.certification.trust import clean_epsilon
 from pacshift.methods import resolve_method
 from pacshift.methods.ps import capped
 from pacshift.ps_lp import theorem
-from pacshift.report import compare_methods
 
 ON_TARGET = [
     name
@@ -265,25 +264,6 @@ def test_every_promise_about_the_target_is_tested_first(method: str) -> None:
     assert "pacshift.label_sheet(target, " in text
 
 
-def test_methods_that_are_compared_share_the_test(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = []
-    monkeypatch.setattr(
-        "pacshift.certification.certify.check_assumption",
-        lambda tally, **options: asked.append(options) or check_assumption(tally, **options),  # type: ignore[func-returns-value]
-    )
-    for tally, refused in ((drawn(0, 300), 0), (drawn(0, 5000, junk=1.0, kind=0), 3)):
-        asked.clear()
-        rows = compare_methods(
-            ["PS", "PS-LW", "LWCP", "WCP"],
-            lambda method, tally=tally: tally,  # type: ignore[misc]
-            lambda made: [(None, 1.0, 0.0)] * len(made),
-            epsilon=0.1,
-            delta=0.1,
-        )
-        assert len(asked) == 1
-        assert sum(certificate is None for _, certificate in rows) == refused
-
-
 @pytest.mark.parametrize("method", ["PS", "PS-R"])
 def test_methods_without_a_promise_about_the_target_are_not_refused(method: str) -> None:
     tally = drawn(0, 2000)
@@ -297,15 +277,15 @@ def test_methods_without_a_promise_about_the_target_are_not_refused(method: str)
     [
         ({"class_epsilon": 0}, "class_epsilon must lie strictly between 0 and 1"),
         ({"contamination": 0.1}, "contamination must be below epsilon"),
-        ({"weights": [1, 1, 1]}, "weights are the true importance weights for ORACLE; method PS-LW does not use"),
+        ({"weights": [1, 1, 1]}, "weights are the true weights for ORACLE; method PS-LW does not use"),
         ({"contamination": -0.1}, "contamination must be a share"),
         ({"contamination": "much"}, "contamination must be a share"),
         ({"known_mix": [0.1]}, "known_mix must be a dictionary"),
         ({"known_mix": {"00": (0, 1)}}, "'00' is not a class"),
         ({"known_mix": {"0": (0, 1), 0: (0, 0.5)}}, "class 0 is named twice"),
-        ({"known_mix": {0: 0.3}}, "two numbers, 0 <= low <= high <= 1"),
-        ({"known_mix": {0: (0.5, 0.4)}}, "two numbers, 0 <= low <= high <= 1"),
-        ({"known_mix": {0: (0, 0.1), 1: (0, 0.1), 2: (0, 0.1)}}, "the upper bounds to 0.3. Widen"),
+        ({"known_mix": {0: 0.3}}, "must be low and high with 0 <= low <= high <= 1"),
+        ({"known_mix": {0: (0.5, 0.4)}}, "must be low and high with 0 <= low <= high <= 1"),
+        ({"known_mix": {0: (0, 0.1), 1: (0, 0.1), 2: (0, 0.1)}}, "these upper bounds only to 0.3. Widen"),
     ],
 )
 def test_requests_that_break_a_rule_are_refused(request_: dict[str, Any], message: str) -> None:
@@ -316,22 +296,12 @@ def test_requests_that_break_a_rule_are_refused(request_: dict[str, Any], messag
 def test_logits_and_probabilities_are_not_mixed_up() -> None:
     scores, labels = POPULATION.draw(MIX["source"], 500, rng=0)
     logits = np.log(scores) + 3
-    with pytest.raises(InputError, match="target: the source's scores are probabilities that sum to 1"):
+    with pytest.raises(
+        InputError, match=r"target: these scores are .*, but the source's are probabilities that sum to 1"
+    ):
         calibrate(scores, labels, logits, epsilon=0.1, delta=0.1)
     with pytest.raises(InputError, match="Pass the raw scores"):
         calibrate(logits, labels, scores, epsilon=0.1, delta=0.1)
-
-
-def test_data_that_look_like_a_mistake_are_noted() -> None:
-    scores, labels = POPULATION.draw(MIX["source"], 500, rng=0)
-    same = calibrate(scores, labels, scores, epsilon=0.1, delta=0.1)
-    assert any("the same rows" in note for note in same.notes)
-    other = calibrate(scores, labels, POPULATION.draw(MIX["source"], 500, rng=1)[0], epsilon=0.1, delta=0.1)
-    assert other.notes == ()
-    constant = np.tile([[0.2, 0.3, 0.5]], (20, 1))
-    flat = calibrate(scores, labels, constant, epsilon=0.1, delta=0.1, method="PS")
-    assert any("all 20 target rows have the same top score, 0.5" in note for note in flat.notes)
-    assert "Note: all 20 target rows" in flat.explain()
 
 
 def test_empty_sets_are_explained_where_they_appear() -> None:
@@ -353,14 +323,14 @@ def test_what_takes_time_is_logged_and_nothing_is_printed(
     target = POPULATION.draw(MIX["source"], 400, rng=1)[0]
     with caplog.at_level(logging.INFO, logger="pacshift"):
         calibrate(scores, labels, target, method="PS-LW")
-        tally_table(pd.DataFrame({"p_0": target[:, 0], "p_1": 1 - target[:, 0]}), label=None)
+        read(pd.DataFrame({"p_0": target[:, 0], "p_1": 1 - target[:, 0]})).tally()
     said = [message.rpartition(" in ")[0] for message in caplog.messages if message.endswith(" s")]
     assert said == [
         "counted 500 rows of the source",
         "counted 400 rows of the target",
         "label shift was tested and not rejected",
         "PS-LW found thresholds",
-        "counted 400 rows of the table",
+        "counted 400 rows of the target",
     ]
     assert {record.name.partition(".")[0] for record in caplog.records} == {"pacshift"}
     assert capsys.readouterr() == ("", "")
@@ -378,5 +348,7 @@ def test_what_looks_like_a_mistake_is_noted(method: str) -> None:
 
     assert "score columns in the right order" in noted(source[:, ::-1], target[:, ::-1])
     assert "If they are, nothing was learned about the target" in noted(source, source)
-    for hint in ("swapped", "same rows"):
+    for hint in ("swapped", "same rows", "same top score"):
         assert hint not in noted(source, target)
+    flat = calibrate(source, labels, np.tile([[0.4, 0.6]], (20, 1)), classes=["a", "b"], method="PS")
+    assert any("all 20 target rows have the same top score, 0.6" in note for note in flat.notes)

@@ -1,5 +1,6 @@
 """What a method does not need is not counted: the same thresholds, and nothing is stated that nobody counted."""
 
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from pacshift import Certificate, InputError, Population, Tally, calibrate, chec
 from pacshift.certificate.file import to_document
 from pacshift.certification.counted import count
 from pacshift.certification.request import check_request
-from pacshift.methods import METHODS
+from pacshift.methods import METHODS, Method, Solution, Task
 from pacshift.rows.memory import pair
 from pacshift.scores.transforms import TRANSFORMS
 
@@ -89,7 +90,7 @@ def test_rows_are_checked_all_the_same(method: str, side: str) -> None:
         rows[side][1234, 2] = bad
         with pytest.raises(InputError, match=f"{side}.*row 1234"):
             calibrate(rows["source"], LABELS, rows["target"], method=method)
-    with pytest.raises(InputError, match="target: the source's scores are probabilities"):
+    with pytest.raises(InputError, match=r"target: these scores are .*, but the source's are probabilities"):
         calibrate(SOURCE, LABELS, np.log(TARGET + 1e-9), method=method)
 
 
@@ -112,3 +113,31 @@ def test_where_label_shift_is_tested_predicted_labels_are_counted() -> None:
     made = [calibrate(SOURCE, LABELS, TARGET, method=method) for method in ("PS-LW", "LWCP", "PS-W", "PS")]
     assert [one.predicted_counts is None for one in made] == [False, False, False, True]
     assert made[0].assumption is not None
+
+
+CUTS = [np.full(4, 0.4), np.array([0.1, 0.5, 0.9, 0.2])]
+
+
+@dataclass(frozen=True)
+class Curious(Method):
+    """Asks how large sets would be, and certifies nothing."""
+
+    answers: list[list[float] | None] = field(default_factory=list)
+
+    name = "CURIOUS"
+
+    def solve(self, tally: Tally, task: Task) -> Solution:
+        self.answers.append(None if task.count_labels is None else task.count_labels(CUTS))
+        return Solution(np.full(tally.n_classes, 0.5))
+
+
+def test_methods_can_count_exact_sizes_on_the_target() -> None:
+    method = Curious()
+    calibrate(SOURCE, LABELS, TARGET, method=method)
+    calibrate(np.log(SOURCE), LABELS, np.log(TARGET), method=method, softmax=True)
+    calibrate(SOURCE, LABELS, None, method=method)
+    calibrate(SOURCE, LABELS, TARGET, method=method, score="margin")  # sizes would be those of other scores
+    plain, from_logits, *others = method.answers
+    assert plain == [float((cut <= TARGET).sum(axis=1).mean()) for cut in CUTS]
+    assert from_logits == plain
+    assert others == [None, None]

@@ -1,6 +1,5 @@
 """A few target labels: the lemmas of docs/methods/few-labels.md, and a sheet that comes back, look by look."""
 
-import json
 from collections.abc import Iterable
 from dataclasses import replace
 from operator import attrgetter
@@ -315,9 +314,9 @@ def test_missing_labels_in_all_their_forms(given: Any, places: list[int], labels
 @pytest.mark.parametrize(
     ("labels", "options", "said"),
     [
-        ([0, 1], {}, r"one entry per target row \(2,000\).* got shape \(2,\)"),
+        ([0, 1], {}, r"one entry per target row \(2,000\).*; got 2\."),
         ([None] * 2000, {}, "no row has a label"),
-        ([7] + [None] * 1999, {}, "1 label has no score column"),
+        ([7] + [None] * 1999, {}, "1 label not among the classes"),
         ([0] * 2000, {"method": "PS-LW"}, "PS-LW: what it promises is for every label mix"),
         ([0] * 2000, {"method": "PS"}, "is not PAC on the target"),
     ],
@@ -354,22 +353,6 @@ def test_a_limit_per_class_of_the_labels_is_about_cases_that_have_a_class(weak: 
     page = render_report(made)
     assert "Cases without a class are always missed." in page
     assert "outside those" not in page
-
-
-def test_words_file_and_page(weak: Population, tmp_path: Path) -> None:
-    source, source_labels, target, truth = drawn(weak, 9)
-    made = calibrate(source, source_labels, target, epsilon=0.2, delta=0.1, target_labels=first(truth, 700))
-    assert "labelled rows are a random sample of the target" in made.explain()
-    words = made.explain(full=True)
-    assert "2,000 target rows, 700 of them labelled" in words
-    assert "pays for one sample of target labels, looked at as planned: another sample, or another look" in words
-    made.save(tmp_path / "c.json")
-    assert Certificate.load(tmp_path / "c.json").n_target_labels == 700
-    assert "700 of them labelled" in render_report(made)
-    document = json.loads((tmp_path / "c.json").read_text())
-    (tmp_path / "c.json").write_text(json.dumps({**document, "n_target_labels": 2001}))
-    with pytest.raises(InputError, match="more target rows have labels than there are"):
-        Certificate.load(tmp_path / "c.json")
 
 
 SOURCE, SOURCE_LABELS = world(3000, 1, shifted=False)
@@ -556,9 +539,9 @@ def test_what_cannot_be_is_said(options: dict[str, Any], said: str) -> None:
 
 def test_another_target_is_refused() -> None:
     for target, said in (
-        (TARGET[::-1], "its scores or their order differ"),
-        (TARGET[:-1], "it has 1,499 rows"),
-        (np.vstack([TARGET[1:2], TARGET[1:]]), "its scores or their order differ"),
+        (TARGET[::-1], "has other scores or another order"),
+        (TARGET[:-1], "of 1,500 rows; the target has 1,499"),
+        (np.vstack([TARGET[1:2], TARGET[1:]]), "has other scores or another order"),
     ):
         with pytest.raises(InputError, match=said):
             calibrate(SOURCE, SOURCE_LABELS, target, labelled=filled(100))
@@ -613,7 +596,7 @@ def test_a_sheet_of_logits_is_about_the_logits() -> None:
     made = calibrate(logits[0], SOURCE_LABELS, logits[1], labelled=filled(200, sheet), method="PS-T", softmax=True)
     same = certify(filled(200))
     assert np.allclose(made.thresholds, same.thresholds, rtol=1e-6)  # logits are rounded to single precision
-    with pytest.raises(InputError, match="its scores or their order differ"):
+    with pytest.raises(InputError, match="has other scores or another order"):
         calibrate(logits[0], SOURCE_LABELS, logits[1], labelled=filled(200), method="PS-T", softmax=True)
 
 
@@ -634,12 +617,6 @@ def test_frames_whose_columns_stand_in_another_order(kind: Any, tmp_path: Path) 
     sheet.with_labels(["owl"] * 50).save(tmp_path / "sheet.csv", overwrite=True)
     with pytest.raises(UnfinishedSheetError, match=r"sheet\.csv: 50 rows are filled in"):
         calibrate(source, np.array(NAMES)[SOURCE_LABELS], target, labelled=tmp_path / "sheet.csv")
-
-
-def test_rows_in_another_order_give_the_same_certificate() -> None:
-    turned = np.random.default_rng(0).permutation(len(SOURCE))
-    made = calibrate(SOURCE[turned], SOURCE_LABELS[turned], TARGET, labelled=filled(200), method="PS-T")
-    assert np.array_equal(made.thresholds, certify(filled(200)).thresholds)
 
 
 def test_where_label_shift_is_refuted_the_sheet_has_all_of_delta() -> None:

@@ -48,7 +48,9 @@ def test_everything_is_printed_if_asked_for(data: Data, tmp_path: Path) -> None:
 
 def test_oracle_takes_weights(data: Data, tmp_path: Path) -> None:
     call = ("calibrate", data.source, data.target, "-m", "ORACLE", "-o", tmp_path / "c.json")
-    assert "needs the true importance weights q(y)/p(y), one per class: pass them as --weights." in bad(*call)
+    assert "needs the true weights, each class's share of the target over that of the source: --weights." in bad(
+        *call
+    )
     assert "--weights takes numbers separated by commas, got '1,x'" in bad(*call, "--weights", "1,x")
     assert "weights: one finite number >= 0 per class is needed" in bad(*call, "--weights", "1,2")
     good(*call, "--weights", "0.33,1,5")
@@ -82,6 +84,7 @@ def test_rows_are_left_out_only_if_asked_and_never_in_silence(data: Data, tmp_pa
     assert made.n_source == 2998
     said = f"Left out: {why.format('')}length) of source 'broken.parquet'."
     assert said in made.explain(full=True)
+    assert "Left out: 2 source rows. The promise is not about such rows." in made.explain().splitlines()
     assert "left out: 2 of 3,000 rows (1 with no label" in render_report(made)
     assert "Left out" not in Certificate.load(data.certificate).explain(full=True)
 

@@ -20,8 +20,7 @@ def test_compare_shows_all_methods(data: Data) -> None:
     ]
     assert all(row["error"] is None and 0 < row["size"] <= 3 for row in document["methods"])
     labels = ("compare", data.source, data.labelled, "--target-label", "label")
-    document = json.loads(good(*labels, "--weights", "0.33,1,5", "--json").stdout)
-    assert [row["method"] for row in document["methods"]] == [name for name in METHODS if name != "PS-T"]
+    document = json.loads(good(*labels, "--json").stdout)
     errors = {row["method"]: row["error"] for row in document["methods"]}
     assert errors["PS-W"] <= 0.1 < errors["PS"]  # the shift goes to the class that is hard to tell
     shown = good(*labels).stdout
@@ -46,12 +45,7 @@ def test_report_is_written(data: Data, tmp_path: Path) -> None:
 
 def test_methods_lists_all() -> None:
     shown = good("methods").stdout
-    document = json.loads(good("methods", "--json").stdout)
-    assert list(document) == list(METHODS)
-    assert all(name in shown and document[name]["idea"] for name in METHODS)
-    facts = [method() for method in METHODS.values()]
-    assert all(method.extra_assumption in shown for method in facts)
-    assert all(document[method.name]["any_mix"] == method.any_mix for method in facts)
+    assert all(name in shown and method().extra_assumption in shown for name, method in METHODS.items())
     assert "on average" in next(line for line in shown.splitlines() if " LWCP " in line)
 
 

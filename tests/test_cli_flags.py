@@ -15,7 +15,7 @@ PACKAGE = Path(pacshift.__file__).parent
     ("message", "shown"),
     [
         ("Name the label column: label=NAME. The columns", "Name the label column: --label NAME. The columns"),
-        ("match them in their order with by_position=True.", "match them in their order with --by-position."),
+        ("leave them out with drop_invalid=True.", "leave them out with --drop-invalid."),
         ("scores= takes a pattern such as 'p_*'", "--scores takes a pattern such as 'p_*'"),
         (
             "epsilon must lie strictly between 0 and 1, got 2.0.",
@@ -35,7 +35,7 @@ def test_parameters_become_flags(message: str, shown: str) -> None:
 @pytest.mark.parametrize(
     "message",
     [
-        "No column 'label=NAME', 'by_position=True'.",
+        "no column 'label=NAME', 'softmax=True'.",
         'column "it\'s label= here" holds text.',
         r"class 'a\' label= b' is unknown.",
         "label=cat/part-0.parquet: no such file.",

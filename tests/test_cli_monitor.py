@@ -11,21 +11,13 @@ import pyarrow.parquet
 import pytest
 
 from commands import bad, good, run
-from hospital import USUAL, month_days, patients, table, write_hospital
+from hospital import USUAL, month_days, patients, table
 from pacshift.monitor.state import State
 from pacshift.rows.arrow.formats import FileSource
 
 pytestmark = pytest.mark.slow
 
-QUIET = {3: USUAL, 4: USUAL}
 OUTBREAK = [0.05, 0.94, 0.01]  # of pneumonia, which certificates for the usual mix miss most
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    write_hospital(tmp_path, QUIET)
-    return tmp_path
 
 
 BY_MONTH = ("--label", "diagnosis", "--timestamp", "seen", "--period", "month", "--state", "watch", "--force")
@@ -148,7 +140,7 @@ def test_an_expired_certificate_and_another_model_are_named(folder: Path, monkey
     other = (*start, "--certificate", "old.json", "--model-id", "net 4", "--state", "other")
     said = run(*other)
     assert said.exit_code == 5
-    assert said.stderr.startswith("error: this certificate is for model 'net 3'; the scores are said to come from")
+    assert said.stderr.startswith("error: this certificate is for model 'net 3', but these scores are from")
     assert not Path("other", "manifest.json").exists()  # scores of another model are not counted
     fresh = run(*start, "--state", "watch", "--model-id", "net 4", "--json")
     assert json.loads(fresh.stdout)["warnings"] == []  # fresh certificates remember the model
@@ -165,6 +157,7 @@ def test_what_is_printed(folder: Path) -> None:
 def test_bad_input(folder: Path) -> None:
     start = ("monitor", "source.parquet", "visits", "--label", "diagnosis", "-f")
     assert "needs --timestamp" in bad(*start, "--period", "month")
+    assert "Name a folder: --state DIR" in bad(*start, "--forever")
     assert "got 'year'" in bad(*start, "--timestamp", "seen", "--period", "year")
     assert "no column 'when'" in bad(*start, "--timestamp", "when")
     assert "must end in" in bad(*start, "--table", "monitor.xlsx")

@@ -11,18 +11,11 @@ import pyarrow.parquet
 import pytest
 
 from commands import bad, good, run
-from hospital import NAMES, USUAL, month_days, patients, table, write_hospital
+from hospital import NAMES, USUAL, month_days, patients, table
 from pacshift import Certificate, LabelSheet
-from test_cli_monitor import BY_MONTH, QUIET, deliver, monitored
+from test_cli_monitor import BY_MONTH, deliver, monitored
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    write_hospital(tmp_path, QUIET)
-    return tmp_path
 
 
 def label_september(budget: int = 600, mix: Any = USUAL) -> None:
@@ -144,7 +137,7 @@ def test_what_cannot_be_a_new_source_leaves_the_state_as_it_was(folder: Path) ->
     stateless = [word for word in words if word not in ("--state", "watch")]
     assert "Name the folder: --state DIR" in bad(*stateless)
     assert "--labelled does not go with --adopt" in bad(*words, "--adopt", "2026-08")
-    assert "was made for another target" in bad(*words[:2], "visits/04.parquet", *words[3:])
+    assert "was drawn from another target" in bad(*words[:2], "visits/04.parquet", *words[3:])
     good("label", "visits/09.parquet", "-b", "300", "-e", "0.2", "-o", "other.csv")
     assert "other.csv was made for epsilon=0.2" in bad(*words[:-1], "other.csv")
     good("label", "visits/04.parquet", "-b", "300", "--seed", "3", "-o", "april.csv")

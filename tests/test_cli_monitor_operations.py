@@ -13,18 +13,11 @@ import pyarrow.parquet
 import pytest
 
 from commands import bad, good, run
-from hospital import USUAL, month_days, patients, table, write_hospital
+from hospital import USUAL, month_days, patients, table
 from pacshift import Certificate, Monitor, Tally
-from test_cli_monitor import BY_MONTH, OUTBREAK, QUIET, deliver, monitored
+from test_cli_monitor import BY_MONTH, OUTBREAK, deliver, monitored
 
 pytestmark = pytest.mark.thorough  # many whole runs of the monitor
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    write_hospital(tmp_path, QUIET)
-    return tmp_path
 
 
 def verdicts(found: Any) -> dict[str, str]:
@@ -140,11 +133,6 @@ def test_an_alert_whose_page_failed_is_told_next_time(folder: Path, monkeypatch:
         assert "No space left" in bad("monitor", "source.parquet", "visits", *BY_MONTH)
     assert monitored(code=4)["failed"] == ["2026-05"]
     assert monitored()["failed"] == []  # told once, and the last period is fine
-
-
-def test_forever_needs_a_state(folder: Path) -> None:
-    said = bad("monitor", "source.parquet", "visits", "--label", "diagnosis", "--forever", "--force")
-    assert "Name a folder: --state DIR" in said
 
 
 def test_a_missing_month_is_seen_and_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

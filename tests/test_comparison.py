@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from pacshift import METHODS, PSW, Comparison, InputError, Population, calibrate, compare, evaluate
+from pacshift.assumption import check_assumption
 from pacshift.comparison import ComparisonRow
 
 POPULATION = Population.synthetic(["cat", "dog", "owl"], strength=4, rng=0)
@@ -52,9 +53,16 @@ def test_without_labels_there_is_no_error() -> None:
     assert "error" not in repr(found)
 
 
-def test_a_method_that_refuses_says_why() -> None:
+def test_a_method_that_refuses_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     hazy = (0.34 + 0.3 * TARGET) / (0.34 * TARGET.shape[1] + 0.3)  # not label shift
-    found = compare(SOURCE, LABELS, hazy, classes=CLASSES, methods=["PS-LP", "PS"])
+    asked = []
+    monkeypatch.setattr(
+        "pacshift.certification.certify.check_assumption",
+        lambda tally, **options: asked.append(options) or check_assumption(tally, **options),  # type: ignore[func-returns-value]
+    )
+    found = compare(SOURCE, LABELS, hazy, classes=CLASSES, methods=["PS-LP", "PS", "PS-LW"])
+    assert len(asked) == 1  # all methods share the test
+    assert found.rows[2].size is None
     assert found.rows[0].size is None
     assert found.certificates[0] is None
     assert found.rows[1].size is not None
@@ -91,8 +99,8 @@ def test_weights_methods_and_limits() -> None:
         ({"delta": 0}, "delta must lie strictly between 0 and 1"),
         ({"contamination": 0.5}, "contamination must be below epsilon"),
         ({"methods": []}, "methods is empty"),
-        ({"methods": ["PS-X"]}, "method must be one of"),
-        ({"target_labels": ["cat"]}, "1 labels for 2000 rows"),
+        ({"methods": ["PS-X"]}, "unknown method 'PS-X'"),
+        ({"target_labels": ["cat"]}, "1 label for 2,000 rows"),
         ({"score": "apps"}, "score must be one of"),
     ],
 )

@@ -56,7 +56,8 @@ SURE = 0.01
 IN_TESTS = 4
 """The draws of tests have nothing in common with those of the hunt."""
 
-REFUTED, NEW_SOURCE, BY_LABELS = "labels, refuted", "looks, new source", "accepted, labels"
+REFUTED, NEW_SOURCE = "labels, refuted", "looks, new source"
+BY_LABELS = "accepted, labels", "accepted, a label, labels"
 """The named worlds in which the test of label shift must run."""
 
 DRAWS = {
@@ -93,6 +94,8 @@ DRAWS = {
     "accepted, knife": 40,
     "accepted, knife, counts": 30,
     "accepted, labels": 40,
+    "accepted, a label": 40,
+    "accepted, a label, labels": 40,
     "accepted, ties, used in float32": 10,
     "trees, used in float32": 10,
     "trees, made in float32": 10,
@@ -117,7 +120,7 @@ def drawn(name: str, draws: int) -> Result:
 @pytest.mark.parametrize("name", NAMED)
 def test_named_worlds_keep_their_promise(name: str, request: pytest.FixtureRequest) -> None:
     """Enough draws, and not too many failures. Labels as their own source are refused."""
-    if name not in (REFUTED, NEW_SOURCE, BY_LABELS):
+    if name not in (REFUTED, NEW_SOURCE, *BY_LABELS):
         request.getfixturevalue("untested")
     if not (first := drawn(name, 1)).draws:
         assert name.startswith("own source"), first.not_offered
@@ -178,6 +181,10 @@ BREAKS: dict[str, tuple[tuple[str, Any], ...]] = {
     ),
     "accepted, labels": (
         ("pacshift.methods.accept.few_are_wrong", lambda wrong, n, error, delta: n and wrong <= error * n),
+    ),
+    "accepted, a label": (("pacshift.methods.accept.limits_of", lambda limits, classes: np.ones(len(classes))),),
+    "accepted, a label, labels": (
+        ("pacshift.methods.accept.limits_of", lambda limits, classes: np.ones(len(classes))),
     ),
     "blank rows of a sheet": (("pacshift.paths.labelled.Blanks.missed", lambda blanks, cuts: 0),),
     "accepted, ties, used in float32": (

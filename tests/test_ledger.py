@@ -597,6 +597,11 @@ CASES: dict[str, tuple[Callable[[], Any], set[str]]] = {
         {"_equal_miss_ranks", "capped"},
     ),
     "accept, K = 3": (lambda: accepted(3), {"WealthTest.passes", "tested_error", "table_by_label"}),
+    "accept, limits": (lambda: accepted(3, label_error=0.4), {"WealthTest.passes", "table_by_label"}),
+    "accept, limits, labels": (
+        lambda: accepted(3, n_labels=600, label_error={0: 0.4, 2: 0.3}),
+        {"few_are_wrong", "WealthTest.passes"},
+    ),
     "accept, counts": (lambda: accepted(5, how="tally"), {"WealthTest.passes", "tested_error"}),
     "accept, K = 25": (lambda: accepted(25), {"WealthTest.passes", "table_by_label"}),
     "accept, known mix, labels": (

@@ -1,6 +1,5 @@
 """A new source: labelled rows of a refuted period, and the reports that are compared with them."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,6 @@ from pacshift import (
     calibrate,
     label_sheet,
 )
-from pacshift.files.codec import seal
 from pacshift.report import render_history
 
 PROMISE: dict[str, Any] = {"epsilon": 0.1, "delta": 0.05}
@@ -213,30 +211,6 @@ def test_the_way_back_to_the_first_source(tmp_path: Path) -> None:
     rows, made, sheet = labelled(scores, truth)
     again.new_source("November", rows, made, sheet=sheet)
     assert (again.source_periods, again.source_number, again.source_place) == (("November",), 2, 2)
-
-
-def test_a_state_that_contradicts_itself_is_refused(tmp_path: Path) -> None:
-    state = tmp_path / "watch"
-    monitor, scores, truth = broken_monitor(state=state)
-    monitor.new_source("September", *labelled(scores, truth)[:2])
-    manifest = state / "manifest.json"
-    whole = manifest.read_text()
-    damages: list[Any] = [
-        lambda document: document.update(source_number=0),
-        lambda document: document["labelled"].clear(),
-        lambda document: document["labelled"][0].update(period="May"),
-        lambda document: document["labelled"][0].update(in_source=1),
-        lambda document: document["labelled"][0].update(since=2),
-        lambda document: document["labelled"][0].update(looks=0),
-        lambda document: document["labelled"].append(document["labelled"][0]),
-        lambda document: document["periods"][0]["report"].update(source_number=2),
-    ]
-    for damage in damages:
-        document = json.loads(whole)
-        damage(document)
-        manifest.write_text(json.dumps(seal(document)))
-        with pytest.raises(InputError, match="is not the state of a monitor"):
-            Monitor(SOURCE, **PROMISE, state=state)
 
 
 def is_right(report: PeriodReport, in_use: Certificate, mix: Any, truth: Population) -> bool:

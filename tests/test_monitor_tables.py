@@ -110,15 +110,6 @@ def test_kinds_of_timestamps(column: Any, tmp_path: Path) -> None:
     assert found.n_dropped == 1
 
 
-def test_csv(tmp_path: Path) -> None:
-    path = tmp_path / "t.csv"
-    pa.csv.write_csv(table(SCORES, days=TIMES), path)
-    found = counted(path, Cut("month", "seen")).periods
-    assert {name: part.target.n_target for name, part in found.items()} == {
-        name: part.n_target for name, part in expected(TIMES.astype("M8[M]").astype(str)).items()
-    }
-
-
 @pytest.mark.parametrize(
     ("column", "message"),
     [(pa.array([1, 2, 3]), "int64, not timestamps"), (pa.array(["soon", "2026-01-01", "x"]), "not ISO dates")],

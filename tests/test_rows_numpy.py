@@ -1,4 +1,4 @@
-"""Arrays of NumPy as tables: scores and labels in two files, or archives with any names of arrays."""
+"""Archives of NumPy as tables, with any names of arrays."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -7,106 +7,25 @@ from typing import Any
 import numpy as np
 import pytest
 
-from commands import bad, good, run
-from pacshift import Certificate, InputError, Tally, calibrate, read, tally_table, write_sets
+from pacshift import InputError, Tally, calibrate, read, write_sets
 from pacshift.rows.columns import Columns
 from score_tables import LABELS, NAMES, SCORES
 
 
-def save(path: Path, array: Any) -> str:
-    np.save(path, array)
-    return str(path)
-
-
-def test_an_array_and_its_labels_are_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pacshift.rows.arrow.source.BATCH_VALUES", 100)
-    scores, labels = save(tmp_path / "s.npy", SCORES), save(tmp_path / "l.npy", LABELS)
-    rows = read(scores, label=labels)
-    assert rows.tally() == Tally.from_scores(SCORES, LABELS, grid=True)
-    assert rows.columns == Columns(("probs",), "labels")  # as in an archive, wherever the file lies
-    assert tally_table(scores, label=None) == Tally.from_target(SCORES)
-    texts = save(tmp_path / "t.npy", np.array(NAMES)[LABELS])
-    named = tally_table(scores, label=texts, classes=NAMES)
-    assert named == Tally.from_scores(SCORES, np.array(NAMES)[LABELS], classes=NAMES, grid=True)
-
-
-def test_several_arrays_are_one_table(tmp_path: Path) -> None:
-    first, second = save(tmp_path / "a.npy", SCORES[:100]), save(tmp_path / "b.npy", SCORES[100:])
-    assert tally_table([first, second], label=None) == Tally.from_target(SCORES)
-    labels = save(tmp_path / "l.npy", LABELS)
-    with pytest.raises(InputError, match="can hold the labels of one array of scores, got 2"):
-        tally_table([first, second], label=labels)
-    narrow = save(tmp_path / "c.npy", SCORES[:, :2])
-    with pytest.raises(InputError, match=r"c\.npy: column 'probs' is .*\[2\], but .*\[3\] in .*a\.npy"):
-        tally_table([first, narrow], label=None)
-
-
-def test_columns_are_called_as_the_certificate_remembers_them_or_go_by_position(tmp_path: Path) -> None:
-    made, path = calibrate(SCORES, LABELS, None, method="PS"), save(tmp_path / "a.npy", SCORES)
-    known = replace(made, columns=Columns(("logits",), "y"))
-    assert write_sets(known, path, tmp_path / "one.parquet").n_rows == len(SCORES)
-    named = replace(made, columns=Columns(("p_a", "p_b", "p_c"), "y"))
-    with pytest.raises(InputError, match="this table has no column 'p_a'"):
-        write_sets(named, path, tmp_path / "two.parquet")
-    assert write_sets(named, path, tmp_path / "two.parquet", by_position=True).n_rows == len(SCORES)
-
-
-BAD_ARRAYS: dict[str, tuple[Any, str]] = {
-    "one dimension": (SCORES[:, 0], r"must hold numbers with one row per example .* shape \(300,\)"),
-    "one class": (SCORES[:, :1], "at least 2"),
-    "text": (SCORES.astype(str), "must hold numbers"),
-    "objects": (SCORES.astype(object), "cannot read"),
-}
-
-
-@pytest.mark.parametrize("name", BAD_ARRAYS)
-def test_what_is_no_matrix_of_scores_is_refused(name: str, tmp_path: Path) -> None:
-    array, said = BAD_ARRAYS[name]
-    with pytest.raises(InputError, match=said):
-        tally_table(save(tmp_path / "a.npy", array), label=None)
-
-
-@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 no archive", b"\x93NUMPY\x01\x00", b"noise" * 100])
-def test_damaged_files_are_refused(content: bytes, tmp_path: Path) -> None:
-    (tmp_path / "a.npy").write_bytes(content)
-    with pytest.raises(InputError, match="cannot read"):
-        tally_table(tmp_path / "a.npy", label=None)
-    whole = Path(save(tmp_path / "b.npy", SCORES))
-    whole.write_bytes(whole.read_bytes()[:-8])
-    with pytest.raises(InputError, match="cannot read"):
-        tally_table(whole, label=None)
-
-
-def test_labels_must_be_a_file_of_as_many_rows(tmp_path: Path) -> None:
-    scores = save(tmp_path / "s.npy", SCORES)
-    with pytest.raises(InputError, match=r"an \.npy file holds scores alone.*label=FILE"):
-        tally_table(scores, label="label")
-    with pytest.raises(InputError, match="one for each of the 300 rows"):
-        tally_table(scores, label=save(tmp_path / "l.npy", LABELS[1:]))
-    with pytest.raises(InputError, match=r"cannot read .*absent\.npy"):
-        tally_table(scores, label=str(tmp_path / "absent.npy"))
-
-
-def test_a_folder_is_not_searched_for_arrays(tmp_path: Path) -> None:
-    save(tmp_path / "features.npy", SCORES)
+def test_a_folder_may_hold_archives_and_an_archive_goes_by_the_order_of_named_columns(tmp_path: Path) -> None:
+    np.save(tmp_path / "features.npy", SCORES)
     with pytest.raises(InputError, match=r"no table in this folder \(looked for [^)]*\.npz\)"):
-        tally_table(tmp_path, label=None)
+        read(tmp_path).tally()
+    with pytest.raises(InputError, match=r"unknown file type.*From arrays: np\.savez"):
+        read(tmp_path / "features.npy").tally()
     np.savez(tmp_path / "a.npz", probs=SCORES)
-    assert tally_table(tmp_path, label=None).n_target == len(SCORES)
-
-
-def test_the_command_line_names_the_file_of_labels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    save(Path("s.npy"), SCORES)
-    save(Path("l.npy"), LABELS)
-    assert "Name the .npy file that holds their labels: --label FILE." in bad("tally", "s.npy", "--label", "y")
-    good("calibrate", "s.npy", "-m", "PS", "--label", "l.npy", "-o", "c.json")
-    provenance = Certificate.load("c.json").provenance
-    assert provenance is not None
-    assert [one.name for one in provenance.inputs] == ["s.npy"]
-    assert "These are the source's rows" in run("check", "c.json", "s.npy", "--label", "l.npy").stdout
-    good("predict", "c.json", "s.npy", "-o", "sets.jsonl")
-    assert len(Path("sets.jsonl").read_text().splitlines()) == len(SCORES)
+    assert read(tmp_path).tally().n_target == len(SCORES)
+    named = replace(calibrate(SCORES, LABELS, None, method="PS"), columns=Columns(("p_a", "p_b", "p_c"), "y"))
+    with pytest.raises(InputError, match="this table has no column 'p_a'"):
+        write_sets(named, tmp_path / "a.npz", tmp_path / "two.parquet")
+    for how in ({"scores": "probs"}, {"by_position": True}):
+        made = write_sets(named, tmp_path / "a.npz", tmp_path / "two.parquet", overwrite=True, **how)
+        assert made.n_rows == len(SCORES)
 
 
 def test_archives_with_other_names(tmp_path: Path) -> None:
@@ -115,16 +34,16 @@ def test_archives_with_other_names(tmp_path: Path) -> None:
     rows = read(tmp_path / "a.npz", label="y", scores="softmax")
     assert (rows.tally(), rows.columns) == (expected, Columns(("softmax",), "y"))
     np.savez(tmp_path / "b.npz", softmax=SCORES, y=LABELS)
-    assert tally_table(tmp_path / "b.npz", label="y", scores="softmax") == expected
+    assert read(tmp_path / "b.npz", label="y", scores="softmax").tally() == expected
     with pytest.raises(InputError, match=r"must hold numbers 'probs' .* Name the scores: scores=NAME"):
-        tally_table(tmp_path / "b.npz", label="label")
-    with pytest.raises(InputError, match="No column 'truth'"):
-        tally_table(tmp_path / "b.npz", label="truth", scores="softmax")
-    with pytest.raises(InputError, match="scores 'logits' match no column"):
-        tally_table(tmp_path / "a.npz", label="y", scores="logits")
+        read(tmp_path / "b.npz", label="label").tally()
+    with pytest.raises(InputError, match="no column 'truth'"):
+        read(tmp_path / "b.npz", label="truth", scores="softmax").tally()
+    with pytest.raises(InputError, match="scores='logits' match no column"):
+        read(tmp_path / "a.npz", label="y", scores="logits").tally()
     columns: dict[str, Any] = {f"p_{k}": SCORES[:, k] for k in range(3)}
     np.savez(tmp_path / "c.npz", **columns, y=LABELS)
-    assert tally_table(tmp_path / "c.npz", label="y", scores="p_*") == expected
+    assert read(tmp_path / "c.npz", label="y", scores="p_*").tally() == expected
 
 
 def test_names_in_archives_are_matched_and_not_only_counted(tmp_path: Path) -> None:
@@ -132,11 +51,10 @@ def test_names_in_archives_are_matched_and_not_only_counted(tmp_path: Path) -> N
     turned = [2, 0, 1]
     np.savez(tmp_path / "a.npz", probs=SCORES[:, turned], class_names=np.array(NAMES)[turned])
     assert np.array_equal(read(tmp_path / "a.npz", classes=NAMES).arrays()[0], SCORES)
-    tally = tally_table(tmp_path / "a.npz", label=None, classes=NAMES)
+    tally = read(tmp_path / "a.npz", classes=NAMES).tally()
     assert tally == Tally.from_target(SCORES, classes=NAMES)
     with pytest.raises(InputError, match="no scores for class 'x', 'y', 'z': class_names are 'eel', 'cat', 'dog'"):
         read(tmp_path / "a.npz", classes=["x", "y", "z"])
-    assert read(tmp_path / "a.npz", classes=["x", "y", "z"], by_position=True).classes == ("x", "y", "z")
 
 
 @pytest.mark.parametrize("dtype", [">f8", ">f4", "<f4", np.longdouble, ">i4"])
@@ -147,8 +65,6 @@ def test_any_number_type_and_order(dtype: Any, tmp_path: Path) -> None:
     found, names = read(tmp_path / "a.npz", label="label").arrays()
     assert np.array_equal(found, plain)
     assert np.array_equal(names, LABELS)
-    for one in (scores, np.asfortranarray(scores)):
-        assert np.array_equal(read(save(tmp_path / "a.npy", one)).arrays()[0], plain)
 
 
 BAD_ARCHIVES: dict[str, tuple[dict[str, Any], str]] = {
@@ -182,4 +98,4 @@ def test_bad_archives(case: str, tmp_path: Path) -> None:
     arrays, message = BAD_ARCHIVES[case]
     np.savez(tmp_path / "a.npz", **arrays)
     with pytest.raises(InputError, match=message):
-        tally_table(tmp_path / "a.npz", label=None)
+        read(tmp_path / "a.npz").tally()

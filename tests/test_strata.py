@@ -1,7 +1,6 @@
 """Label shift within strata: what is certified holds, in all strata together and in each; the rest is refused."""
 
 import re
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,6 @@ from scipy.stats import binomtest, norm
 import pacshift
 from pacshift import (
     AssumptionError,
-    Certificate,
     InputError,
     UninformativeWarning,
     calibrate,
@@ -200,19 +198,6 @@ def test_sets_compare_each_score_with_the_threshold_of_its_stratum(certificate: 
     assert np.array_equal(sets, wanted)
 
 
-def test_the_order_of_the_rows_does_not_matter(certificate: Any) -> None:
-    order, other = (np.random.default_rng(seed).permutation(len(SOURCE)) for seed in (1, 2))
-    again = made(
-        source_scores=SOURCE[order],
-        source_labels=LABELS[order],
-        strata=STRATA[order],
-        target_scores=TARGET[other],
-        target_strata=TARGET_STRATA[other],
-        per_stratum=isinstance(certificate, dict),
-    )
-    assert np.array_equal(thresholds(again), thresholds(certificate))
-
-
 def test_strata_are_matched_by_value_and_source_rows_of_others_left_out() -> None:
     numbers = {"young": 1, "middle": 2.0, "old": "3"}
     known = {1: KNOWN["young"], "2": KNOWN["middle"], 3: KNOWN["old"]}
@@ -316,13 +301,13 @@ def test_a_stratum_with_too_few_rows_gets_all_labels_and_says_so() -> None:
         ({"strata": [None, *STRATA[1:]]}, r"strata: 1 row has no stratum"),
         ({"target_strata": ["", *TARGET_STRATA[1:]]}, r"target_strata: 1 row has no stratum"),
         ({"target_strata": [[1], *TARGET_STRATA[1:]]}, "target_strata"),
-        ({"target_scores": None}, "strata need unlabelled target scores"),
+        ({"target_scores": None}, "strata need target scores. Pass target_scores"),
         ({"source_scores": SOURCE - 0.5, "target_scores": TARGET - 0.5}, "scores below 0"),
         ({"source_scores": np.where(LABELS[:, None] == 2, 0, SOURCE * [1, np.nan])}, "source: 3,000 rows"),
         ({"epsilon": 2}, "epsilon must lie strictly between 0 and 1"),
         ({"per_stratum": "yes"}, "per_stratum must be True or False"),
         *(
-            ({"method": name}, f"strata are proven with PS-LP, PS-W, PS-C.*Method {name} is none")
+            ({"method": name}, f"strata are proven with PS-LP, PS-W or PS-C, not with {name}")
             for name in pacshift.METHODS
             if not pacshift.METHODS[name].allows_strata
         ),
@@ -344,25 +329,12 @@ def test_sets_refuse_strata_that_nothing_is_promised_about(certificate: Any) -> 
         sets_in_strata(certificate, TARGET[:2], ["newborn", "old"])
     with pytest.raises(InputError, match="one stratum per row"):
         sets_in_strata(certificate, TARGET[:2], ["old"])
-    with pytest.raises(InputError, match=r"1 row cannot be used .*, the first is row 1"):
+    with pytest.raises(InputError, match=r"1 row has NaN or infinite scores, the first is row 1"):
         sets_in_strata(certificate, [[0.5, 0.5], [np.nan, 1]], ["old", "young"])
-    with pytest.raises(InputError, match="source's scores are probabilities"):
+    with pytest.raises(InputError, match="the source's are probabilities"):
         sets_in_strata(certificate, 5 * TARGET[:20], TARGET_STRATA[:20])
     with pytest.raises(InputError, match="this certificate has no strata"):
         sets_in_strata(calibrate(SOURCE, LABELS, None, method="PS"), TARGET[:1], ["old"])
-
-
-def test_an_ordinary_file_gives_the_sets_back(certificate: Any, tmp_path: Path) -> None:
-    def through_a_file(one: Certificate) -> Certificate:
-        one.save(tmp_path / "c.json")
-        return Certificate.load(tmp_path / "c.json")
-
-    if isinstance(certificate, dict):
-        loaded: Any = {name: through_a_file(one) for name, one in certificate.items()}
-    else:
-        loaded = through_a_file(certificate)
-    again = sets_in_strata(loaded, TARGET, TARGET_STRATA)
-    assert np.array_equal(again, sets_in_strata(certificate, TARGET, TARGET_STRATA))
 
 
 def test_the_refusal_without_bounds_says_what_was_measured() -> None:

@@ -1,11 +1,11 @@
 """Several methods on the same data, counted once: one row per method, as `pacshift compare` shows them."""
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from textwrap import shorten
-from typing import Any, TypeAlias
+from typing import Any
 
 from numpy.typing import ArrayLike
 
@@ -13,27 +13,22 @@ from pacshift.arrays import Label, LabelsLike, RngLike, ScoresLike
 from pacshift.assumption import Assumption
 from pacshift.certificate import Certificate
 from pacshift.certification.certify import certify, check_label_shift
-from pacshift.certification.counted import Data, cut_of, looked_at, measured
-from pacshift.certification.request import Request, check_request, require_fit
+from pacshift.certification.counted import cut_of, looked_at, measured
+from pacshift.certification.request import check_request, require_fit
 from pacshift.defaults import DELTA, EPSILON
 from pacshift.errors import InputError, PacshiftError, UninformativeWarning, did_you_mean
 from pacshift.methods import METHODS, Guarantee, Method, resolve_method, usable_methods
 from pacshift.methods.guarantee import MEANINGS, promises_target
-from pacshift.progress import Progress
 from pacshift.rows.base import Rows
 from pacshift.rows.fold import misses, sizes, target_beside
 from pacshift.rows.memory import pair
 from pacshift.rows.sets import mean_and_empty
 from pacshift.scores.transforms import resolve_transform
-from pacshift.tally import Tally
 from pacshift.words.display import html_paragraphs, html_table, text_table
 from pacshift.words.numbers import mean_size, percent
 
 MAX_NOTE_SHOWN = 100
 """Characters of a note below a printed table; ``rows`` holds the whole note."""
-
-Measured: TypeAlias = tuple[float | None, float, float]
-"""Error (None where labels are unknown), mean set size, share of empty sets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +63,15 @@ class ComparisonRow:
     error: float | None = None
     trivial: bool = False
     note: str = ""
+
+    @property
+    def texts(self) -> list[str]:
+        """The cells of a table: method, promise, labels per set, empty sets, error."""
+        numbers = ["refused", "-", "-"]
+        if self.size is not None and self.empty is not None:
+            size = mean_size(self.size) + (" (all labels)" if self.trivial else "")
+            numbers = [size, percent(self.empty), "-" if self.error is None else f"{self.error:.4f}"]
+        return [self.method, MEANINGS[self.guarantee].in_short, *numbers]
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,98 +131,10 @@ class Comparison:
         return pandas.DataFrame([row[: len(self.columns)] for row in rows], columns=list(self.columns))
 
     def _cells(self) -> list[list[str]]:
-        """Every row as texts, as many as there are columns."""
-        made = []
-        for row in self.rows:
-            numbers = ["refused", "-", "-"]
-            if row.size is not None and row.empty is not None:
-                size = mean_size(row.size) + (" (all labels)" if row.trivial else "")
-                numbers = [size, percent(row.empty), "-" if row.error is None else f"{row.error:.4f}"]
-            made.append([row.method, MEANINGS[row.guarantee].in_short, *numbers][: len(self.columns)])
-        return made
+        return [row.texts[: len(self.columns)] for row in self.rows]
 
     def _notes(self) -> list[str]:
         return [f"{row.method}: {row.note}" for row in self.rows if row.note]
-
-
-def compare_methods(
-    methods: Iterable[str | Method],
-    tally_of: Callable[[Method], Tally],
-    measure: Callable[[Sequence[Certificate]], Sequence[Measured]],
-    *,
-    progress: Progress | None = None,
-    **request: Any,
-) -> list[tuple[ComparisonRow, Certificate | None]]:
-    """Calibrate one method after the other, then measure the sets of all in one pass.
-
-    Parameters
-    ----------
-    methods : iterable of str or Method
-        Names, or method objects of the package or of your own.
-    tally_of : callable
-        Gives the tally for a method: methods may want different scores (``default_score``).
-    measure : callable
-        Gives error, mean set size and share of empty sets for each certificate of a list.
-    progress : callable, optional
-        Called with the number of methods done and of all methods.
-    **request
-        ``epsilon``, ``delta`` and whatever else ``calibrate`` takes. Methods that promise nothing about the
-        target do not get ``class_epsilon``, ``contamination`` and ``known_mix``. Only ORACLE gets ``weights``.
-
-    Returns
-    -------
-    list of tuple of ComparisonRow and Certificate
-        The certificate is None if the method refused; the row then says why.
-
-    Examples
-    --------
-    >>> tally = Tally.from_scores([[0.8, 0.2], [0.3, 0.7]] * 100, [0, 1] * 100)
-    >>> rows = compare_methods(["PS", "PS-LW"], lambda method: tally, lambda made: [(None, 1.0, 0.0)] * len(made),
-    ...                        epsilon=0.1, delta=0.05)
-    >>> [(row.method, row.guarantee) for row, _ in rows]
-    [('PS', 'pac-source'), ('PS-LW', 'pac-target')]
-    """
-    asked, chosen = check_request(**request), [resolve_method(method) for method in methods]
-    return compare_counts(chosen, asked, (Data(tally_of(method)) for method in chosen), measure, progress)
-
-
-def compare_counts(
-    methods: Sequence[Method],
-    request: Request,
-    counted: Iterable[Data],
-    measure: Callable[[Sequence[Certificate]], Sequence[Measured]],
-    progress: Progress | None = None,
-) -> list[tuple[ComparisonRow, Certificate | None]]:
-    """As ``compare_methods``, for a request that was checked. Label shift is tested once, on the same rows."""
-    answers: list[Certificate | PacshiftError] = []
-    tested: Assumption | None = None
-    for method, data in zip(methods, counted, strict=True):
-        asked = request.for_classes(data.tally.classes).fitting(method)
-        if tested is None and promises_target(method):
-            with suppress(PacshiftError):  # where the test cannot look, the method's row says so
-                tested = check_label_shift(data.tally, asked)
-        try:
-            require_fit(method, asked)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UninformativeWarning)  # the row says it
-                answers.append(certify(data, method, asked, tested=tested))
-        except PacshiftError as problem:
-            answers.append(problem)
-        if progress:
-            progress(len(answers), len(methods))
-    certificates = [answer for answer in answers if isinstance(answer, Certificate)]
-    measured = iter(measure(certificates) if certificates else ())
-    made: list[tuple[ComparisonRow, Certificate | None]] = []
-    for method, answer in zip(methods, answers, strict=True):
-        if isinstance(answer, PacshiftError):
-            refused = ComparisonRow(method.name, method.guarantee, None, note=f"refused: {answer}")
-            made.append((refused, None))
-            continue
-        error, size, empty = next(measured)
-        why = " ".join(answer.reasons)
-        row = ComparisonRow(method.name, method.guarantee, size, empty, error, answer.trivial, why)
-        made.append((row, answer))
-    return made
 
 
 @did_you_mean
@@ -349,18 +265,39 @@ def compare(
     }
     data = [counted[name] for name in names]
 
-    def measure(certificates: Sequence[Certificate]) -> list[Measured]:
-        cuts = [cut_of(one) for one in certificates]
-        if target.labels == "none":
-            return [(None, *mean_and_empty(counts)) for counts in sizes(target, cuts)]
-        found = [one.evaluation() for one in misses(target, [one.sets for one in cuts], "measuring the sets")]
-        return [(one.error, one.size, one.empty) for one in found]
-
+    answers: list[Certificate | PacshiftError] = []
+    tested: Assumption | None = None  # once, on the same rows
     with source.watch(source, "comparing methods") as report:
-        rows, answers = zip(*compare_counts(chosen, request, data, measure, report), strict=True)
-    if target.again == "cheap":  # else it would take more passes
-        answers = tuple(
-            answer and measured(answer, own, method, sizes=True)
-            for method, own, answer in zip(chosen, data, answers, strict=True)
-        )
-    return Comparison(rows, answers, request.epsilon, request.delta)
+        for method, own in zip(chosen, data, strict=True):
+            asked = request.fitting(method)
+            if tested is None and promises_target(method):
+                with suppress(PacshiftError):  # where the test cannot look, the method's row says so
+                    tested = check_label_shift(own.tally, asked)
+            try:
+                require_fit(method, asked)
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", UninformativeWarning)  # the row says it
+                    answers.append(certify(own, method, asked, tested=tested))
+            except PacshiftError as problem:
+                answers.append(problem)
+            if report:
+                report(len(answers), len(chosen))
+    cuts = [cut_of(answer) for answer in answers if isinstance(answer, Certificate)]
+    found: Iterator[tuple[float | None, float, float]] = iter(())
+    if cuts and target.labels == "none":
+        found = ((None, *mean_and_empty(counts)) for counts in sizes(target, cuts))
+    elif cuts:
+        counted_sets = misses(target, [one.sets for one in cuts], "measuring the sets")
+        found = ((one.error, one.size, one.empty) for one in (each.evaluation() for each in counted_sets))
+    rows, certificates = list[ComparisonRow](), list[Certificate | None]()
+    for method, own, answer in zip(chosen, data, answers, strict=True):
+        if isinstance(answer, PacshiftError):
+            rows.append(ComparisonRow(method.name, method.guarantee, None, note=f"refused: {answer}"))
+            certificates.append(None)
+            continue
+        error, size, empty = next(found)
+        why = " ".join(answer.reasons)
+        rows.append(ComparisonRow(method.name, method.guarantee, size, empty, error, answer.trivial, why))
+        # Where rows are not at hand, sizes would take one more pass each.
+        certificates.append(measured(answer, own, method, sizes=True) if target.again == "cheap" else answer)
+    return Comparison(tuple(rows), tuple(certificates), request.epsilon, request.delta)

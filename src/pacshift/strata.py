@@ -35,7 +35,7 @@ from pacshift.scores.check import (
 from pacshift.scores.frames import frame_like, require_same_index
 from pacshift.scores.kind import ROUNDING, require_logits
 from pacshift.scores.names import NOT_FOUND, is_missing, match_labels, shorten, text_of
-from pacshift.words.numbers import all_but, have, plural, up
+from pacshift.words.numbers import all_but, have, one_of, plural, up
 
 SHARES_OF_STRATA = 0.05
 """Share of delta for the bounds of the strata's shares of the target (Lemma 2). A round number; not measured."""
@@ -153,12 +153,9 @@ def calibrate_strata(
     chosen = resolve_method(method)
     if not chosen.allows_strata:
         proven = [name for name, known in METHODS.items() if known.allows_strata]
-        raise InputError(
-            f"strata are proven with {', '.join(proven)}, whose promise rests on label shift alone. Method "
-            f"{chosen.name} is none of them: use one of them."
-        )
+        raise InputError(f"strata are proven with {one_of(proven)}, not with {chosen.name}. Use one of them.")
     if target_scores is None:
-        raise InputError("no target examples: strata need unlabelled target scores. Pass target_scores.")
+        raise InputError("strata need target scores. Pass target_scores.")
     softmax, per_stratum = check_flag(softmax, "softmax"), check_flag(per_stratum, "per_stratum")
     source = _checked(source_scores, "source", classes, softmax)
     target = _checked(target_scores, "target", source.classes, softmax)
@@ -177,18 +174,30 @@ def calibrate_strata(
                 "target."
             )
 
-    parts: list[tuple[Any, ...]]
+    def certified(
+        about: str, note: str, scores: Any, columns: IntArray, seen: Any, mix: Interval, called: Any, level: float
+    ) -> Certificate:
+        bounds = dict(zip(called, zip(mix.lower.tolist(), mix.upper.tolist(), strict=True), strict=True))
+        asked: dict[str, Any] = {"epsilon": epsilon, "delta": level, "class_epsilon": class_epsilon, "rng": rng}
+        asked |= {"method": chosen, "classes": called, "known_mix": bounds, "softmax": softmax}
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UninformativeWarning)  # it would not name the stratum
+                found = calibrate(scores, [called[column] for column in columns.tolist()], seen, **asked)
+        except AssumptionError as refused:  # which must not send anybody to try other strata
+            raise AssumptionError(f"{about}: {refused.refusal}", WAY_ON, assumption=refused.assumption) from None
+        return replace(found, notes=(note, *found.notes))
+
+    made: list[Certificate] = []
     if per_stratum:  # Theorem 2
-        parts = [
-            (
-                f"stratum {name!r}",
+        for place, name in enumerate(names):
+            rows, seen, mix = own == place, others == place, Interval(known.lower[place], known.upper[place])
+            note = (
                 f"this is stratum {name!r}, one of {len(names)}, and label shift is assumed within it; nothing is "
-                f"promised about other strata. All {len(names)} hold at once with confidence {all_but(delta)}.",
-                *(source.values[own == place], labels[own == place], target.values[others == place]),
-                *(Interval(known.lower[place], known.upper[place]), source.classes, delta / len(names)),
+                f"promised about other strata. All {len(names)} hold at once with confidence {all_but(delta)}."
             )
-            for place, name in enumerate(names)
-        ]
+            data = source.values[rows], labels[rows], target.values[seen]
+            made.append(certified(f"stratum {name!r}", note, *data, mix, source.classes, delta / len(names)))
     else:  # Theorem 1
         if not softmax and min(source.values.min(), target.values.min()) < -ROUNDING:
             raise InputError(
@@ -196,8 +205,7 @@ def calibrate_strata(
                 "other numbers from 0 on. Use softmax=True for logits, or per_stratum=True."
             )
         kept, for_shares, blank = own != NOT_FOUND, SHARES_OF_STRATA * delta, -np.inf if softmax else 0.0
-        bounds = joint_bounds(known, np.bincount(others), delta=for_shares)
-        part = (
+        together = certified(
             f"strata together (classes are called 'class{IN_STRATUM}stratum'; a bound of known_mix is multiplied "
             "by that of the stratum's share of the target, and these shares are wrong with probability at most "
             f"{up(for_shares)})",
@@ -209,25 +217,12 @@ def calibrate_strata(
             expand(source.values[kept], own[kept], len(names), blank),
             own[kept] * len(source.classes) + labels[kept],
             expand(target.values, others, len(names), blank),
-            *(bounds, joint_names(source.classes, names), delta - for_shares),
+            joint_bounds(known, np.bincount(others), delta=for_shares),
+            joint_names(source.classes, names),
+            delta - for_shares,
         )
-        parts = [part]
-    asked: dict[str, Any] = {"epsilon": epsilon, "method": chosen, "class_epsilon": class_epsilon}
-    asked |= {"softmax": softmax, "rng": rng}
-    made = list[Certificate]()
-    for about, note, scores, columns, seen, within, called, level in parts:
-        mix = dict(zip(called, zip(within.lower.tolist(), within.upper.tolist(), strict=True), strict=True))
-        asked |= {"classes": called, "known_mix": mix, "delta": level}
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UninformativeWarning)  # it would not name the stratum
-                found = calibrate(scores, [called[column] for column in columns.tolist()], seen, **asked)
-        except AssumptionError as refused:  # which must not send anybody to try other strata
-            raise AssumptionError(f"{about}: {refused.refusal}", WAY_ON, assumption=refused.assumption) from None
-        made.append(replace(found, notes=(note, *found.notes)))
-    if not per_stratum:
         # Expanded sets may hold labels of other strata: a bound among those with one label says nothing here.
-        made = [replace(made[0], delta=delta, one_label_error=None)]
+        made = [replace(together, delta=delta, one_label_error=None)]
     cuts = np.concatenate([one.thresholds for one in made]).reshape(len(names), -1)
     for place in np.flatnonzero(np.isneginf(cuts).all(axis=1)).tolist():
         causes = " ".join(made[place if per_stratum else 0].reasons) or "no threshold passes."

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pacshift.acceptance.wealth import Bet, psi
-from pacshift.arrays import FloatArray
+from pacshift.arrays import BoolArray, FloatArray
 from pacshift.paths.path import Axis, IsotonicCurves, isotonic
 from pacshift.tally.tops import Tops
 
@@ -42,6 +42,11 @@ is accepted with 2,000 rows, with 1 no less."""
 EARLY = 0.9
 """The first rule is the strictest whose planned score is at least this share of the best. With 0.7 a tenth less is
 accepted with 2,000 rows, with 1 no less."""
+
+
+SURE = -1.5
+"""A label with a limit of its own is accepted where its test has this planned score; -1 would just pass. With -1
+or -2 less is accepted with 10,000 rows: a label ends the sequence, or too few are used (accept-choices.md)."""
 
 
 def held_out_share(n_rows: int) -> float:
@@ -118,6 +123,22 @@ def planned_path(
         path = np.append(cuts, np.inf)[np.searchsorted(cuts, path)]
     path[-1] = -np.inf if cuts is None else cuts[0]
     return np.minimum.accumulate(path.astype(np.float32).astype(float), axis=0)
+
+
+def within_limits(path: FloatArray, sure: BoolArray) -> FloatArray:
+    """The path with thresholds at which labels are ``sure``, by rule and label, to keep limits of their own.
+
+    Elsewhere a label has the threshold of the last rule at which it is, or is never accepted: a label that failed
+    would end the sequence for all others.
+
+    >>> path = np.array([[0.9, 0.9], [0.8, 0.8], [0.7, 0.7]])
+    >>> within_limits(path, np.array([[True, False], [True, True], [True, False]]))
+    array([[0.9, inf],
+           [0.8, 0.8],
+           [0.7, 0.8]])
+    """
+    last = np.maximum.accumulate(np.where(sure, np.arange(len(path))[:, None], -1), axis=0)
+    return np.where(last < 0, np.inf, np.take_along_axis(path, np.maximum(last, 0), axis=0))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

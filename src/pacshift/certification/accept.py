@@ -12,7 +12,7 @@ from pacshift.certification.label_sheet import LabelSheet
 from pacshift.certification.request import check_request
 from pacshift.defaults import ACCEPTED_ERROR, DELTA
 from pacshift.errors import did_you_mean
-from pacshift.methods.accept import Accept
+from pacshift.methods.accept import Accept, LabelError
 from pacshift.progress import Progress
 from pacshift.rows.base import Rows
 from pacshift.scores.check import check_rate
@@ -28,6 +28,7 @@ def accept(
     *,
     error: float = ACCEPTED_ERROR,
     delta: float = DELTA,
+    label_error: float | Mapping[Any, float] | None = None,
     classes: Sequence[Label] | None = None,
     softmax: bool = False,
     rng: RngLike = None,
@@ -62,6 +63,10 @@ def accept(
         The largest share of the accepted cases that may be wrong. Between 0 and 1.
     delta : float, default 0.05
         The largest probability that the calibration data mislead us, so that more of the accepted are wrong.
+    label_error : float or dict of label to float, optional
+        The largest share of the cases accepted as one label that may be wrong: for every label, or for those
+        named. Promised besides ``error``, with the same confidence for all together. It costs no share of
+        ``delta``, but less is accepted. Fix it before you see these data.
     classes : sequence of labels, optional
         The class of each score column, in order. Default: the column names of a frame, else 0 to K-1.
     softmax : bool, default False
@@ -130,8 +135,13 @@ def accept(
         model_id=model_id,
         valid_until=valid_until,
     )
+    limits: LabelError = None
+    if isinstance(label_error, Mapping):
+        limits = tuple((label, check_rate(limit, "label_error")) for label, limit in label_error.items())
+    elif label_error is not None:
+        limits = check_rate(label_error, "label_error")
     return certified(
-        Accept(),
+        Accept(limits),
         request,
         source_scores,
         source_labels,

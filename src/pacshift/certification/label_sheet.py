@@ -101,7 +101,7 @@ def plan_sheet(budget: Any, looks: Any, *, epsilon: Any, delta: Any) -> SheetPla
         what, remedy = f"the first look is after {totals[0]:,} rows", "Raise the first look"
         remedy += " and the budget" if high > totals[-1] else ""
     raise InputError(
-        f"{what}, too few to certify anything at epsilon={epsilon:g} and delta={delta:g}, even if no label is "
+        f"{what}, too few to certify anything at epsilon {epsilon:g} and delta {delta:g}, even if no label is "
         f"missed. {remedy} to at least {high:,}, or raise epsilon or delta."
     )
 
@@ -356,12 +356,11 @@ class LabelSheet:
             their order or the pilot are others: then nobody knows whether chance has chosen them.
         """
         if (draw.sha256, draw.n_rows) != (self.target_sha256, self.n_target):
-            how = f"it has {draw.n_rows:,} rows"
-            how = "its scores or their order differ" if draw.n_rows == self.n_target else how
+            how = f"of {self.n_target:,} rows; {name} has {draw.n_rows:,}"
+            how = f"{name} has other scores or another order" if draw.n_rows == self.n_target else how
             raise InputError(
-                f"{self.name} was made for another target of {self.n_target:,} rows: {name} is not that one, "
-                f"{how}. The labels would go to the wrong rows. Use the target that the sheet was made from, as "
-                "it was then. Another target needs a sheet of its own."
+                f"{self.name} was drawn from another target ({how}), so its labels would go to the wrong rows. "
+                "Use that target as it was, or draw a new sheet."
             )
         *looks, budget = self.looks
         planned = plan_sheet(budget, looks, epsilon=self.epsilon, delta=self.delta)
@@ -415,9 +414,9 @@ def require_pilot(labels: Sequence[str | None], n_pilot: int, name: str) -> None
     if empty is None or not any(labels[empty:]):
         return
     raise InputError(
-        f"{name}: rows of the pilot were skipped. Order {empty} has no label, but rows below it have one. The "
-        f"first {n_pilot:,} rows plan the thresholds: label order {empty} too, or write {UNKNOWN} where nobody "
-        "can tell. Later rows may stay blank."
+        f"{name}: order {empty} has no label, but rows below it have one. The first {n_pilot:,} rows, the pilot, "
+        f"plan the thresholds and cannot be skipped: label it, or write {UNKNOWN} if nobody can tell. Later rows "
+        "may stay blank."
     )
 
 

@@ -19,6 +19,10 @@ def accept(
         float, basic("--error SHARE", "Largest share of the accepted cases that may be wrong.")
     ] = ACCEPTED_ERROR,
     delta: options.Delta = DELTA,
+    label_error: Annotated[
+        list[str] | None,
+        options.known("--label-error LABEL=SHARE", "The same among cases accepted as LABEL; SHARE alone: as any."),
+    ] = None,
     known: options.Known = None,
     columns: options.ColumnOptions,
     shared: options.Certifying,
@@ -33,6 +37,8 @@ def accept(
     from pacshift.scores.check import check_rate
 
     promise = options.Promise(epsilon=check_rate(error, "error"), delta=delta, known=known)
-    asked = {"error": error, "delta": delta, "known_mix": options.read_known(known)}
+    limits = {"label_error": options.read_limits(label_error)}
+    asked = {"error": error, "delta": delta, "known_mix": options.read_known(known), **limits}
     again = ["--error", f"{error:g}", "--delta", f"{delta:g}"]
+    again += [word for text in label_error or () for word in ("--label-error", text)]
     certify(ctx, pacshift.accept, asked, Accept(), files, out, promise, columns, shared, again=again)

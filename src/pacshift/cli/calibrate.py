@@ -77,7 +77,7 @@ def certify(
     from pacshift.words.statements import full_paragraphs, short_lines
 
     target_label, labelled, labels_per = shared.target_label, shared.labelled, shared.labels_per
-    force, as_json, seed = shared.force, shared.as_json, shared.seed
+    force, as_json = shared.force, shared.as_json
     if out.suffix.lower() in (".html", ".htm"):
         raise InputError(
             f"-o names the certificate, a JSON file, got {out}. For a page of the certificate run "
@@ -90,13 +90,15 @@ def certify(
     )  # with labels nothing is refused
     check_page(page, force, [*(files or ())], out)
     check_labels_per(labels_per, has_labels=target_label is not None, has_groups=columns.group is not None)
-    asked |= {"rng": seed, **{name: getattr(shared, name) for name in ("model_id", "note", "valid_until")}}
+    asked |= {name: getattr(shared, name) for name in ("model_id", "note", "valid_until")} | {"rng": shared.seed}
     labels: dict[str, Any] = {"target_label": target_label, "labelled": labelled, "labels_per": labels_per}
     data = open_data(
         files, columns.reading(shared.label), silent=as_json, engine=shared.engine, exact=exact, **labels
     )
     if method.needs_target and data[-1] is None:
-        raise InputError(f"no TARGET: method {method.name} needs unlabelled target scores as well as the source.")
+        raise InputError(
+            f"no TARGET: method {method.name} needs one. Name it after the SOURCE, or use PS-LW, which needs none."
+        )
     if not as_json:  # what is printed afterwards says that every set holds all labels
         warnings.simplefilter("ignore", UninformativeWarning)
     counted = len(data) == 1  # tables show bars of their own
@@ -105,7 +107,7 @@ def certify(
             certificate = verb(*data, **asked, labelled=labelled, progress=report)
     except AssumptionError as refusal:
         raise refused(refusal, ctx, promise, columns, data, page, again) from None
-    certificate = with_origin(certificate, ctx, seed).with_curves()
+    certificate = with_origin(certificate, ctx).with_curves()
     certificate.save(out, overwrite=force)
     if as_json:
         document = {"certificate": str(out), "trivial": certificate.trivial, **to_document(certificate)}

@@ -22,10 +22,10 @@ SHEET = "to_label.csv"
 """What the sheet is called in the commands that are printed after a refusal."""
 
 
-def with_origin(certificate: Certificate, ctx: typer.Context, seed: int) -> Certificate:
-    """The certificate with the seed and the command that it was made by."""
+def with_origin(certificate: Certificate, ctx: typer.Context) -> Certificate:
+    """The certificate with the command that it was made by."""
     command = printable(shlex.join(["pacshift", *words_of(ctx)]))
-    return replace(certificate, provenance=replace(certificate.provenance, seed=seed, command=command))
+    return replace(certificate, provenance=replace(certificate.provenance, command=command))
 
 
 def require_model(certificate: Certificate, model_id: str | None) -> None:

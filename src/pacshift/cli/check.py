@@ -27,27 +27,16 @@ def check(
         list[Path], typer.Argument(metavar="LABELLED", help="Table with scores and true labels: files or folders.")
     ],
     *,
-    label: Annotated[
-        str | None,
-        basic("--label -l COLUMN", "Label column, if not the certificate's."),
-    ] = None,
+    label: Annotated[str | None, basic("--label -l COLUMN", "Label column, if not the certificate's.")] = None,
     scores: options.KnownScores = None,
     by_position: options.ByPosition = False,
     level: Annotated[float, expert("--level", "Confidence of the intervals.")] = 0.95,
     fail_on: Annotated[
-        Literal["broken", "not-proven", "consistent"],
-        output("--fail-on", "Exit with 4 if broken, or also if not proven (or consistent: the same)."),
+        Literal["broken", "not-proven"], output("--fail-on", "Exit with 4 if broken, or also if not proven.")
     ] = "broken",
     model_id: options.UsedModelId = None,
-    group: Annotated[
-        str | None,
-        tables(
-            "--group COLUMN",
-            "Group column. Default: the certificate's.",
-        ),
-    ] = None,
+    group: Annotated[str | None, tables("--group COLUMN", "Group column. Default: the certificate's.")] = None,
     drop_invalid: options.DropInvalid = False,
-    full: options.Full = False,
     as_json: options.Json = False,
 ) -> None:
     """Compare the sets with true labels: is the promise kept?
@@ -79,7 +68,7 @@ def check(
     if as_json:
         print_json({**_document(certificate, found), "group": group})
     else:
-        _show(certificate, found, full=full)
+        _show(certificate, found)
         if group is not None:
             results().print(f"One random row of each {plain(repr(group))} was compared.")
     fine = ("kept", "within-epsilon", *(["not-proven"] if fail_on == "broken" else []))
@@ -146,8 +135,8 @@ def _ends(interval: "Interval", label: int) -> list[float]:
     return [float(interval.lower[label]), float(interval.upper[label])]
 
 
-def _show(certificate: "Certificate", found: "Check", *, full: bool) -> None:
-    """The verdict, then the table: of many classes those that were missed most, unless ``full``."""
+def _show(certificate: "Certificate", found: "Check") -> None:
+    """The verdict, then the table: of many classes those that were missed most."""
     import numpy as np
 
     from pacshift.words.display import MAX_ROWS
@@ -165,7 +154,7 @@ def _show(certificate: "Certificate", found: "Check", *, full: bool) -> None:
 
     digits = digits_against(found.lower, certificate.epsilon)  # as in the sentence
     shown = list(range(len(certificate.classes)))
-    is_cut = len(shown) > MAX_ROWS and not full
+    is_cut = len(shown) > MAX_ROWS
     if is_cut:  # a class without rows has no error
         errors = np.where(result.class_counts > 0, result.class_error, -1.0)
         shown = np.argsort(-errors, kind="stable")[:MAX_LISTED].tolist()
@@ -175,7 +164,7 @@ def _show(certificate: "Certificate", found: "Check", *, full: bool) -> None:
         ends = _ends(found.class_interval, label)
         add(str(certificate.classes[label]), rows, result.class_error[label], ends, says, size if rows else "-")
     if is_cut:
-        table.add_row(f"... the most missed of {len(certificate.classes)}; --full shows all")
+        table.add_row(f"... the most missed of {len(certificate.classes)}; --json has all")
     table.add_section()
     promised = certificate.guarantee in ("pac-target", "pac-accepted")
     promise = f"at most {given(certificate.epsilon)}" if promised else "-"

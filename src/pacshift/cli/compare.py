@@ -8,7 +8,6 @@ from pacshift.cli.console import note, plain, print_json, results, right_aligned
 from pacshift.cli.options import known
 from pacshift.defaults import DELTA, EPSILON
 from pacshift.errors import InputError
-from pacshift.words.numbers import mean_size, percent
 
 if TYPE_CHECKING:
     from pacshift.comparison import ComparisonRow
@@ -24,7 +23,6 @@ def compare(
     target_label: Annotated[
         str | None, known("--target-label COLUMN", "Label column of the target, to show the error.")
     ] = None,
-    weights: options.Weights = None,
     columns: options.ColumnOptions,
     as_json: options.Json = False,
 ) -> None:
@@ -35,26 +33,24 @@ def compare(
     import pacshift
     from pacshift.cli.inputs import open_data
 
-    asked: dict[str, Any] = {"epsilon": epsilon, "delta": delta}
-    asked["weights"] = options.read_numbers(weights, "--weights")
-    labels: dict[str, Any] = {
-        "target_label": target_label,
-        "some_labels": False,
-        "labels_per": "row",
-    }  # every row has a label
-    data = open_data(files, columns.reading(label), silent=as_json, **labels)
+    data = open_data(
+        files,
+        columns.reading(label),
+        silent=as_json,
+        target_label=target_label,
+        some_labels=False,
+        labels_per="row",  # every row has a label
+    )
     if len(data) == 1 or data[1] is None:
         raise InputError("no TARGET: name a table of target scores to measure the sets on.")
-    compared = pacshift.compare(*data, **asked)
+    rates: dict[str, Any] = {"epsilon": epsilon, "delta": delta}
+    compared = pacshift.compare(*data, **rates)
     if as_json:
-        rates = {"epsilon": compared.epsilon, "delta": compared.delta}
         print_json({**rates, "rows": data[1].last.n_given, "methods": list(map(asdict, compared.rows))})
         return
-    with_error = any(row.error is not None for row in compared.rows)
-    error = ["error"] if with_error else []
-    shown = right_aligned("method", "promise", *error, "labels per set", "empty sets", left=2)
+    shown = right_aligned(*compared.columns, left=2)
     for row in compared.rows:
-        shown.add_row(*cells(row, epsilon=compared.epsilon, with_error=with_error))
+        shown.add_row(*cells(row, compared.epsilon)[: len(compared.columns)])
     results().print(shown)
     results().print("Smaller sets are better only among methods with the same promise.")
     for row in compared.rows:
@@ -62,15 +58,13 @@ def compare(
             note(f"{row.method}: {row.note}")
 
 
-def cells(row: "ComparisonRow", *, epsilon: float, with_error: bool) -> list[str]:
+def cells(row: "ComparisonRow", epsilon: float) -> list[str]:
     """One method as cells with Rich markup; red where the error is above what was asked for."""
-    made = [f"[bold]{plain(row.method)}[/]", guarantee_cell(row.guarantee)]
-    if with_error:
-        colour, sign = ("red", ">") if row.error is not None and row.error > epsilon else ("green", "<=")
-        made.append("-" if row.error is None else f"[{colour}]{row.error:.4f} {sign} {epsilon:g}[/]")
-    if row.size is None or row.empty is None:
-        return [*made, "refused", "-"]
-    return [*made, mean_size(row.size) + (" (all labels)" if row.trivial else ""), percent(row.empty)]
+    method, _, *numbers, error = row.texts
+    if row.error is not None:
+        colour, sign = ("red", ">") if row.error > epsilon else ("green", "<=")
+        error = f"[{colour}]{error} {sign} {epsilon:g}[/]"
+    return [f"[bold]{plain(method)}[/]", guarantee_cell(row.guarantee), *numbers, error]
 
 
 def guarantee_cell(guarantee: "Guarantee") -> str:

@@ -11,7 +11,7 @@ from pacshift.cli.compare import cells
 from pacshift.cli.console import plain, print_json, print_words, progress, results, right_aligned
 from pacshift.cli.options import basic
 from pacshift.errors import InputError
-from pacshift.words.numbers import given, mean_size, percent
+from pacshift.words.numbers import given, percent
 
 if TYPE_CHECKING:
     from pacshift.cli.simulated import Findings
@@ -28,7 +28,7 @@ def demo(
     Example: pacshift demo
     """
     from pacshift.cli.certificates import with_origin
-    from pacshift.cli.simulated import SEED, find, write
+    from pacshift.cli.simulated import find, write
 
     try:
         out.mkdir(parents=True, exist_ok=True)
@@ -36,34 +36,18 @@ def demo(
         raise InputError(f"cannot make the folder {out}: {error.strerror}. Choose another with -o.") from None
     with progress("drawing and calibrating", silent=as_json) as report:
         found = find(report)
-    found = replace(found, certificate=with_origin(found.certificate, ctx, SEED))
+    found = replace(found, certificate=with_origin(found.certificate, ctx))
     files = write(out, found)
-    if as_json:
-        print_json(_document(found, files))
-    else:
+    if not as_json:
         _show(found, files)
-
-
-def _document(found: "Findings", files: dict[str, Path]) -> dict[str, object]:
-    """The answer for machines."""
-    from pacshift.cli.simulated import PANEL
-    from pacshift.words.statements import short_lines
-
-    return {
-        "panel": PANEL,
-        "epsilon": found.certificate.epsilon,
-        "delta": found.certificate.delta,
-        "in_words": short_lines(found.certificate),
-        "draws": len(found.trials),
-        "methods": [{**asdict(row), "draws_above_epsilon": found.above(row.method)} for row in found.trials[0]],
-        "rare_classes": asdict(found.rare),
-        "files": {name: str(path) for name, path in files.items()},
-    }
+        return
+    rows = [{**asdict(row), "draws_above_epsilon": found.above(row.method)} for row in found.trials[0]]
+    facts = {"epsilon": found.certificate.epsilon, "delta": found.certificate.delta, "draws": len(found.trials)}
+    print_json({**facts, "methods": rows, "files": {name: str(path) for name, path in files.items()}})
 
 
 def _show(found: "Findings", files: dict[str, Path]) -> None:
-    """The answer for people."""
-    from pacshift.cli.simulated import N_CLASSES, N_ROWS, ROWS, SOURCE_MIX, TARGET_MIX
+    from pacshift.cli.simulated import N_ROWS, SOURCE_MIX, TARGET_MIX
     from pacshift.words.statements import short_lines
 
     console, epsilon, draws = results(), found.certificate.epsilon, len(found.trials)
@@ -75,25 +59,22 @@ def _show(found: "Findings", files: dict[str, Path]) -> None:
         f"Target: {rows} examples without labels, {after} of them {name} (only ORACLE is told). "
         f"Wanted: sets that miss the true label of at most {given(epsilon)} of the target."
     )
-    headings = "method", "promise", "true error", "labels per set", "empty sets", "draws above epsilon"
+    headings = "method", "promise", "labels per set", "empty sets", "true error", "draws above epsilon"
     table = right_aligned(*headings, left=2)
     for row in found.trials[0]:
         above = found.above(row.method)
-        table.add_row(*cells(row, epsilon=epsilon, with_error=True), f"[red]{above}[/]" if above else "0")
+        table.add_row(*cells(row, epsilon), f"[red]{above}[/]" if above else "0")
     console.print(table)
     console.print(
         "True error: the share of the whole target whose set misses the true label; exact, because this world is "
         f"simulated. Last column: in how many of {draws} draws of all the data it was above {given(epsilon)}.\n"
     )
     # What speaks for PS-LP, which is the default although PS-LW needs no target.
-    case, larger = found.rare, found.size("PS-LW") / found.size("PS-LP") - 1
+    larger = found.size("PS-LW") / found.size("PS-LP") - 1
     here = f"PS-LW's sets are {percent(abs(larger), 2)} {'larger' if larger > 0 else 'smaller'} here"
     console.print(
         f"Why PS-LP? {'PS-LW does about as well here' if abs(larger) < 0.02 else here}, and it needs no target. "
-        "But it bounds every class separately, which costs size with many or rare classes. A made-up case with "
-        f"{N_CLASSES} classes, the rarest with {case.fewest} of {ROWS:,} source rows, same ε and δ: sets of "
-        f"{mean_size(case.sizes['PS-LP'])} labels with PS-LP, {mean_size(case.sizes['PS-LW'])} with PS-LW (target "
-        f"errors {case.errors['PS-LP']:.4f} and {case.errors['PS-LW']:.4f})."
+        "But it bounds every class separately, which costs size with many or rare classes."
     )
     console.print()
     print_words(short_lines(found.certificate))

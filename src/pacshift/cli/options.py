@@ -115,7 +115,6 @@ Json = Annotated[bool, output("--json", "Print one JSON object and nothing else.
 Score = Annotated[
     str, expert("--score NAME", f"Score to threshold: {', '.join(SCORE_NAMES)}.", autocompletion=SCORE_NAMES.copy)
 ]
-Seed = Annotated[int, expert("--seed N", "Seed of the random draws.", min=0)]
 Engine = Annotated[
     str,
     expert(
@@ -174,7 +173,7 @@ class Certifying:
     ] = None
     note: Annotated[str | None, output("--note TEXT", "Text to store in the certificate.")] = None
     valid_until: Annotated[str | None, output("--valid-until DATE", "Last day of use, such as 2027-01-31.")] = None
-    seed: Seed = 0
+    seed: Annotated[int, expert("--seed N", "Seed of the random draws.", min=0)] = 0
     engine: Engine = "arrow"
     force: Force = False
     full: Full = False
@@ -252,6 +251,25 @@ def read_known(texts: Sequence[str] | None) -> dict[str, tuple[float, float]] | 
             raise InputError(f"--known names class {name!r} twice. Give one pair of bounds per class.")
         known[name] = bounds
     return known or None
+
+
+def read_limits(texts: Sequence[str] | None) -> float | dict[str, float] | None:
+    """Limits of labels, ``LABEL=SHARE`` each, or one share for all of them.
+
+    >>> read_limits(["0.1"]), read_limits(["a=0.1", "b=c=0.2"]), read_limits(None)
+    (0.1, {'a': 0.1, 'b=c': 0.2}, None)
+    """
+    limits: dict[str, float] = {}
+    for text in texts or ():
+        name, _, share = text.rpartition("=")
+        try:
+            limit = float(share)
+        except ValueError:
+            limit = float("nan")
+        if limit != limit or name in limits or (not name and len(texts or ()) > 1):
+            raise InputError(f"--label-error takes SHARE, or LABEL=SHARE once for each label, got {text!r}.")
+        limits[name] = limit
+    return limits.get("", limits or None)
 
 
 def check_output(path: Path, force: bool, inputs: Iterable[Path | None] = ()) -> None:

@@ -30,7 +30,7 @@ MAX_NAME_BYTES = 255
 
 
 FOLDER_TABLES = (".parquet", ".feather", ".arrow", ".csv", ".npz")
-"""Files of a folder that is given as a table. An array without a name (.npy) may be anything: it is not read."""
+"""Files of a folder that is given as a table."""
 
 
 _NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL)  # file systems without locks, or fsync

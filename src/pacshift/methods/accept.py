@@ -6,17 +6,29 @@ The mathematics is in ``pacshift.acceptance``, the proof on its page (docs/metho
 
 from dataclasses import dataclass
 from functools import partial
+from typing import TypeAlias
 
 import numpy as np
 
-from pacshift.acceptance.plan import N_RULES, first_rule, held_out_share, plan_bet, planned_mix, planned_path
+from pacshift.acceptance.plan import (
+    N_RULES,
+    SURE,
+    first_rule,
+    held_out_share,
+    plan_bet,
+    planned_mix,
+    planned_path,
+    within_limits,
+)
 from pacshift.acceptance.wealth import WealthTest, label_loss, loss
-from pacshift.arrays import FloatArray
+from pacshift.arrays import FloatArray, Label
 from pacshift.bounds import Interval, binomial_cdf, clopper_pearson
 from pacshift.errors import InputError
 from pacshift.methods.base import AcceptedByLabel, Method, Solution, Task
+from pacshift.methods.guarantee import NEEDS_LABELS
 from pacshift.mix.region import PrevalenceRegion, prevalence_region, within_known
 from pacshift.paths.labelled import LabelledTarget
+from pacshift.scores.names import by_class
 from pacshift.tally import Tally
 from pacshift.tally.grid import single_cuts
 from pacshift.tally.tops import TALLY_CUTS, Tops
@@ -31,24 +43,53 @@ LIMITS = tuple(float(limit) for limit in (0.5 * 0.8 ** np.arange(20)).round(4))
 bounds are sharp with some thousand rows."""
 
 MAX_TESTED = 20
-"""With more classes the errors of predicted labels are bounded by counts alone: the tests would take seconds."""
+"""With more classes the errors of predicted labels are bounded by counts alone, and of no more labels can the
+error be limited: the tests would take seconds."""
 
 MAX_CLASSES = 200
 """With more classes the region's linear programs take too long, as for PS-LP. Labelled rows have no limit."""
 
 
+LIMITED = " It would have to keep the limits of label_error= too."
+
+LabelError: TypeAlias = float | tuple[tuple[Label, float], ...] | None
+"""Limits of the error among what is accepted as a label: one for every label, or pairs of a label and its own."""
+
+
+def limits_of(label_error: LabelError, classes: tuple[Label, ...]) -> FloatArray:
+    """The limit of each label; 1, which no error exceeds, where there is none.
+
+    >>> limits_of((("sick", 0.1),), ("healthy", "sick"))
+    array([1. , 0.1])
+    """
+    if label_error is None or isinstance(label_error, float):
+        return np.full(len(classes), 1.0 if label_error is None else label_error)
+    found = np.ones(len(classes))
+    for label, limit in by_class(dict(label_error), classes, "label_error").items():
+        found[label] = limit
+    return found
+
+
 @dataclass(frozen=True)
 class Accept(Method):
-    """The loosest of a sequence of rules that passes a test for every label mix of the region. No options.
+    """The loosest of a sequence of rules that passes its tests for every label mix of the region.
 
     A share of the rows of both sides plans nested rules and a bet for each. They are tested in turn on the other
-    rows, up to the first failure, so that no share of δ is paid for their number.
+    rows, up to the first failure, so that no share of δ is paid for their number. With limits of labels a rule
+    passes if it passes all of its tests, each at the same level (Lemma 6 of the page).
+
+    Parameters
+    ----------
+    label_error : float, pairs of label and float, or None
+        Limits of the error among what is accepted as a label.
 
     Examples
     --------
     >>> Accept().guarantee, Accept().assumes_label_shift
     ('pac-accepted', True)
     """
+
+    label_error: LabelError = None
 
     name = "ACCEPT"
     idea = "accepts the top label where its score is high enough, and asks elsewhere"
@@ -64,6 +105,14 @@ class Accept(Method):
             raise InputError(
                 f"accept takes up to {MAX_CLASSES} classes under label shift, got {n_classes}. Label a random "
                 "sample of the target: with labelled= or target_labels= there is no limit."
+            )
+        limits = limits_of(self.label_error, tally.classes)
+        labels: list[int] = np.flatnonzero(limits < 1).tolist()
+        limited = {label: label_loss(n_classes, label, limits[label]) for label in labels}
+        if len(limited) > MAX_TESTED:
+            raise InputError(
+                f"label_error takes up to {MAX_TESTED} labels under label shift, got {len(limited)}. Name those "
+                "that matter most."
             )
         region = prevalence_region(
             tally.confusion,
@@ -83,21 +132,28 @@ class Accept(Method):
         prior = np.bincount(held.labels, held.counts, n_classes) + 0.5
         weights = held.counts.astype(float) * (mix / prior)[held.labels]
         path = planned_path(held, weights, held_target, n_classes, cuts)
+        planned = partial(plan_bet, mix=mix, rows=rows, n_target=n_target, level=level)
+        sure, by_rule = np.ones(path.shape, bool), held.tables(path, n_classes)
+        for label, own in limited.items():
+            sure[:, label] = [planned(own, table).score <= SURE for table in by_rule]
+        path = within_limits(path, sure)
         by_rule, phi = held.tables(path, n_classes), loss(n_classes, task.epsilon)
-        plans = [plan_bet(phi, table, mix, rows, n_target, level=level) for table in by_rule]
+        plans = [planned(phi, table) for table in by_rule]
         scores = np.array([one.score for one in plans])
         test = WealthTest.over(region, rows, n_target)
         counted, seen = source.tables(path, n_classes), target.tables(path, 1)[:, :, 0]
-        kept = None
+        used, kept = path < np.inf, None
         task.steps.expect(len(path))
         for rule in range(first_rule(scores), len(path)):  # Lemma 4: in turn, up to the first failure
             task.steps()
-            if not test.passes(plans[rule].bet, counted[rule], seen[rule], delta=level):
+            own_tests = (planned(own, by_rule[rule]) for label, own in limited.items() if used[rule, label])
+            tests = [plans[rule].bet, *(one.bet for one in own_tests)]  # Lemma 6: all of them must pass
+            if not all(test.passes(bet, counted[rule], seen[rule], delta=level) for bet in tests):
                 break
             kept = rule
         box = within_known(region.prevalence, task.known, 0.0)
-        if kept is None:
-            reasons = nothing_passes(tally, task, region, float(scores.min()))
+        if kept is None or not used[kept].any():
+            reasons = nothing_passes(tally, task, region, float(scores.min()), limited=bool(limited))
             return Solution(np.full(n_classes, np.inf), prevalence=box, accuracy=region.accuracy, reasons=reasons)
 
         def by_label(beside: float) -> AcceptedByLabel:
@@ -162,12 +218,15 @@ def tested_error(
     return found
 
 
-def nothing_passes(tally: Tally, task: Task, region: PrevalenceRegion, score: float) -> tuple[str, ...]:
+def nothing_passes(
+    tally: Tally, task: Task, region: PrevalenceRegion, score: float, *, limited: bool
+) -> tuple[str, ...]:
     """Why nothing is accepted, and about how many more rows would change it, by the plan of the best rule."""
+    also = LIMITED if limited else ""
     if score >= 0:
         return (
             f"no rule passes: by the rows that plan, more than {given(task.epsilon)} are wrong among what any "
-            "rule accepts.",
+            f"rule accepts.{also}",
         )
     label = int(np.argmax(region.prevalence.upper / np.sqrt(tally.class_counts + 1)))
     more = max(1.5, score**-2)
@@ -176,19 +235,26 @@ def nothing_passes(tally: Tally, task: Task, region: PrevalenceRegion, score: fl
         f"no rule passes: {tally.n_source:,} source and {tally.n_target:,} target rows are too few to show that "
         f"at most {given(task.epsilon)} are wrong among what is accepted. By the plan, {times} would do. "
         f"Source examples of class {tally.classes[label]!r} help most: it has {tally.class_counts[label]:,}, and "
-        f"may be up to {up(region.prevalence.upper[label])} of the target.",
+        f"may be up to {up(region.prevalence.upper[label])} of the target.{also}",
     )
 
 
 @dataclass(frozen=True)
 class AcceptByLabels(Method):
-    """The loosest of a sequence of rules that passes an exact test on labelled target rows. No options.
+    """The loosest of a sequence of rules that passes exact tests on labelled target rows.
+
+    Parameters
+    ----------
+    label_error : float, pairs of label and float, or None
+        Limits of the error among what is accepted as a label.
 
     Examples
     --------
     >>> AcceptByLabels().guarantee, AcceptByLabels().assumes_label_shift
     ('pac-accepted', False)
     """
+
+    label_error: LabelError = None
 
     name = "ACCEPT-T"
     idea = "an exact test on labelled target rows of what is accepted; assumes nothing about the shift"
@@ -201,28 +267,33 @@ class AcceptByLabels(Method):
         """Find one threshold per predicted label (Lemma 5 of the page)."""
         labelled = task.labelled
         if labelled is None:
-            raise InputError(
-                "accepting by labels needs labelled target rows: pass target_labels= with None for rows without a "
-                "label, or labelled= with a filled-in label sheet."
-            )
+            raise InputError(f"accepting by labels {NEEDS_LABELS}")
         rows = labelled.looks[labelled.look]
         level, unknown = task.delta / len(labelled.looks), labelled.n_unknown  # all looks hold together
         test = labelled.tops or Tops.of_cells(labelled.test.source_cells, labelled.test.source_kind)
-        path = planned_by_labels(labelled, tally, error=task.epsilon, rows=rows)
+        limits = limits_of(self.label_error, tally.classes)
+        path = planned_by_labels(labelled, tally, limits, error=task.epsilon, rows=rows, level=level)
         tables, kept = test.tables(path, tally.n_classes), None
-        blank = np.zeros(len(path))  # rows without a label that a rule would accept
-        if labelled.blanks is not None:
-            blank = Tops.of_rows(labelled.blanks.scores).tables(path, 1)[:, 1::2].sum(axis=(1, 2))
-        for rule, table in enumerate(tables):
-            accepted, more = table[1::2], unknown + float(blank[rule])
-            wrong = accepted.sum() - np.trace(accepted) + more
-            if not few_are_wrong(wrong, accepted.sum() + more, error=task.epsilon, delta=level):
-                break
+        total, right = tables[:, 1::2].sum(axis=2), np.diagonal(tables[:, 1::2], axis1=1, axis2=2)
+        if labelled.blanks is not None:  # rows without a label are wrong where a rule would accept them
+            total = total + Tops.of_rows(labelled.blanks.scores).tables(path, 1)[:, 1::2, 0]
+        wrong, used = total - right, path < np.inf
+        for rule in range(len(path)):
+            limited = np.flatnonzero((limits < 1) & used[rule])
+            promised = [
+                (wrong[rule].sum(), total[rule].sum(), task.epsilon),
+                *zip(wrong[rule, limited], total[rule, limited], limits[limited], strict=True),
+            ]
+            if not all(
+                few_are_wrong(k + unknown, n + unknown, error=most, delta=level) for k, n, most in promised
+            ):
+                break  # Lemma 6
             kept = rule
-        if kept is None:
+        if kept is None or not used[kept].any():
             reasons = (
                 f"no rule passes: on the {rows:,} labelled target rows of the test, not even the strictest rule "
-                f"shows that at most {given(task.epsilon)} are wrong among what it accepts. Label more rows.",
+                f"shows that at most {given(task.epsilon)} are wrong among what it accepts. Label more rows."
+                f"{LIMITED if (limits < 1).any() else ''}",
             )
             return Solution(np.full(tally.n_classes, np.inf), reasons=reasons)
         by_label = partial(table_by_labels, tables[kept], unknown + labelled.n_blank)
@@ -249,7 +320,9 @@ def between_counts(least: FloatArray, most: FloatArray, total: FloatArray, level
     return Interval(lower.lower, upper.upper)
 
 
-def planned_by_labels(labelled: LabelledTarget, tally: Tally, *, error: float, rows: int) -> FloatArray:
+def planned_by_labels(
+    labelled: LabelledTarget, tally: Tally, limits: FloatArray, *, error: float, rows: int, level: float
+) -> FloatArray:
     """The rules to test in turn. No row of the test has a part in it (Lemma 5 of the page).
 
     Source rows at the label mix of the pilot, which together weigh half as much as it, and the pilot itself. With
@@ -270,12 +343,21 @@ def planned_by_labels(labelled: LabelledTarget, tally: Tally, *, error: float, r
         ratio = mix / mix.sum() / prior if n_pilot else np.ones(n_classes) / prior.sum()
         own = Tops(*(np.concatenate([getattr(side, name) for side in (source, pilot)]) for name in Tops.__slots__))
         weights = np.concatenate([max(0.5 * n_pilot, 1) * source.counts * ratio[source.labels], pilot.counts])
+
+    def expected(path: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """By rule and label: rows of the test that are accepted; weights of those here, and of the wrong ones."""
+        share = seen.tables(path, int(seen.labels.max()) + 1)[:, 1::2].sum(axis=2) / seen.n_rows
+        accepted = Tops(own.predicted, own.top, own.labels, weights).tables(path, n_classes)[:, 1::2]
+        total = accepted.sum(axis=2)
+        return share * rows, total, total - np.diagonal(accepted, axis1=1, axis2=2)
+
     path = planned_path(own, weights, seen, n_classes, cuts)
-    share = seen.tables(path, int(seen.labels.max()) + 1)[:, 1::2].sum(axis=(1, 2)) / seen.n_rows
-    accepted = Tops(own.predicted, own.top, own.labels, weights).tables(path, n_classes)[:, 1::2]
-    total = accepted.sum(axis=(1, 2))
-    wrong = total - np.trace(accepted, axis1=1, axis2=2)
-    scores = ((wrong + error) / (total + 1) - error) * np.sqrt(share * rows)
+    n, total, wrong = expected(path)
+    k = n * (wrong + limits) / (total + 1)
+    sure = (limits >= 1) | ((n > 0) & (binomial_cdf(k + np.sqrt(k), n, limits) <= level))
+    path = within_limits(path, sure)
+    n, total, wrong = (each.sum(axis=1) for each in expected(path))
+    scores = ((wrong + error) / (total + 1) - error) * np.sqrt(n)
     return path[int(np.argmin(scores)) :]
 
 

@@ -78,6 +78,11 @@ class AcceptedByLabel:
     share: Interval
     error: Interval
 
+    def at(self, thresholds: FloatArray) -> "AcceptedByLabel":
+        """The same for thresholds of which some are infinite: nothing is accepted as these labels, for sure."""
+        used = np.isfinite(thresholds) | np.isneginf(thresholds)
+        return AcceptedByLabel(*(Interval(one.lower * used, one.upper * used) for one in (self.share, self.error)))
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Solution:

@@ -22,9 +22,9 @@ from pacshift.tally.stores import SOFT_UNIT
 Estimate: TypeAlias = Literal["bbse-soft", "bbse", "bbse-ridge", "mlls"]
 """How the importance weights are estimated: an option of PS-R and WCP."""
 
-MAX_EM_STEPS = 10_000
-"""EM steps before ``mlls`` stops; each raises the likelihood, so the last one is the best. A round number; not
-measured."""
+MAX_EM_STEPS, EM_TOLERANCE = 10_000, 1e-10
+"""EM steps before ``mlls`` stops; each raises the likelihood, so the last one is the best. It stops before if no
+share of the mix changes by more than the second. Round numbers; not measured."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,8 @@ class Oracle(Method):
         """Find the one threshold."""
         if task.weights is None:
             raise InputError(
-                "method ORACLE needs the true importance weights q(y)/p(y), one per class: pass them as weights=."
+                "method ORACLE needs the true weights, each class's share of the target over that of the source: "
+                "weights=."
             )
         found = rejection_solution(tally, task, task.weights)
         return replace(found, weights=Interval(task.weights, task.weights))  # kept, so that it can be made again
@@ -269,7 +270,7 @@ def bbse_soft(soft_source: ArrayLike, soft_target: ArrayLike, *, ridge: float = 
     return _least_squares(stacked, np.concatenate([target, np.zeros(confusion.shape[1])]))
 
 
-def mlls(confusion: ArrayLike, target: ArrayLike, *, tolerance: float = 1e-10) -> FloatArray:
+def mlls(confusion: ArrayLike, target: ArrayLike) -> FloatArray:
     r"""Maximum-likelihood label shift by EM: weights t_j / p_j for the target mix t that fits best.
 
     Prediction i has likelihood L_ij = C_ij / p_j under label j and occurs q_i times on the target. One step:
@@ -284,8 +285,6 @@ def mlls(confusion: ArrayLike, target: ArrayLike, *, tolerance: float = 1e-10) -
         C: ``confusion[predicted, true]``, counts or frequencies.
     target : array of shape (K,)
         q: ``target[predicted]``, counts or frequencies.
-    tolerance : float
-        EM stops when no share of the mix changes by more.
 
     Returns
     -------
@@ -311,7 +310,7 @@ def mlls(confusion: ArrayLike, target: ArrayLike, *, tolerance: float = 1e-10) -
     share = np.where(mix > 0, 1.0, 0.0) / np.count_nonzero(mix)
     for _ in range(MAX_EM_STEPS):
         last, share = share, share * (likelihood.T @ (shares / (likelihood @ share)))
-        if np.abs(share - last).max() <= tolerance:
+        if np.abs(share - last).max() <= EM_TOLERANCE:
             break
     return _ratio(share, mix)
 

@@ -80,7 +80,7 @@ def find_gaps(spans: Iterable[Span], until: date | None = None) -> list[Gap]:
     With ``until`` also those after the last one that should have come by that day. One period of grace is left
     for rows that come late: it is missing when the period after it is over as well.
     """
-    days = [(_day(start), _day(end)) for start, end in spans]
+    days = [(day_of(start), day_of(end)) for start, end in spans]
     found: list[Gap] = []
     last: tuple[date, date] | None = None
     for start, end in sorted((start, end) for start, end in days if start is not None and end is not None):
@@ -128,7 +128,7 @@ def _following(first: date, unit: Unit) -> date:
     return first + timedelta(days=7 if unit == "week" else 1)
 
 
-def _day(text: str | None) -> date | None:
+def day_of(text: str | None) -> date | None:
     """A text as a day; None if it is none, or so late that no period could follow it."""
     try:
         day = date.fromisoformat(text or "")

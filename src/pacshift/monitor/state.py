@@ -8,7 +8,6 @@ each other's rows.
 
 import hashlib
 import json
-import math
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -26,7 +25,6 @@ from pacshift.files.reading import read_document
 from pacshift.files.writing import LOCK_NAME, FolderLock, atomic_write
 from pacshift.monitor.periods import Delivery, Period
 from pacshift.monitor.report import PeriodReport
-from pacshift.monitor.verdict import report_delta
 from pacshift.scores.names import shorten
 from pacshift.tally import Tally
 from pacshift.words.numbers import given
@@ -233,15 +231,14 @@ class State:
                 )
             changed = [name for name in dict.fromkeys([*asked, *found]) if found.get(name) != asked.get(name)]
             if changed:
-                was, now = ({name: each.get(name) for name in changed} for each in (found, asked))
+                said = ", ".join(f"{name} was {found.get(name)!r} and is {asked.get(name)!r}" for name in changed)
                 raise InputError(
-                    f"{folder} belongs to a monitor with other settings: {was} there, {now} now. "
-                    "The shares of delta that were spent belong to them. Use the same settings, or another folder."
+                    f"{folder} was begun with other settings: {said} now. Delta was spent with those: use them "
+                    "again, or begin another folder."
                 )
             self.written = {}
-            saved: Saved = _form(self).read(document, "")
-            _require_sound(saved, asked)
-            self.saved, self._serial, self.n_files = saved, int(document["serial"]), int(document["n_files"])
+            self.saved = _form(self).read(document, "")
+            self._serial, self.n_files = document["serial"], document["n_files"]
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             if isinstance(error, InputError):
                 raise
@@ -351,40 +348,6 @@ def _form(state: State) -> Record:
         labelled=ListOf(record(Labelled, rows=_Held(state, Tally, "labelled"))),
         reading=texts.or_null,
     )
-
-
-def _require_sound(saved: Saved, settings: Mapping[str, Any]) -> None:
-    """ValueError if what is remembered contradicts itself or the settings: delta that was spent stays spent."""
-    _require(saved.n_delivered <= saved.n_reports, f"{saved.n_delivered} of {saved.n_reports} reports delivered")
-    _require(saved.in_use is None or saved.in_use.number > 0, "no certificate has been in use, but one is")
-    for period in saved.periods.values():
-        n_rows, sizes, keys, report = period.target.n_target, period.set_sizes, period.keys, period.report
-        _require(sizes is None or sizes.sum() == n_rows, f"{sizes}: sets of {n_rows} rows")
-        _require(keys is None or len(keys) == n_rows, f"keys of other than {n_rows} rows")
-        if report is None:
-            continue
-        number, error, verdict = report.number, report.error, report.verdict
-        _require(report.period == period.name, f"a report on {report.period!r} in {period.name!r}")
-        _require(report.rows <= n_rows, f"{report.rows} of {n_rows} rows reported on")
-        is_refuted = verdict == "shift-rejected"
-        _require(is_refuted == (report.fresh is None) == (error is None), f"{verdict} with an error of {error}")
-        _require(error is None or 0 <= error[0] <= error[1] <= 1, f"an error between {error}")
-        _require(report.source_looks > 0, "a source of no size")
-        share = report_delta(settings["delta"], number, forever=settings["forever"], looks=report.source_looks)
-        _require(math.isclose(report.delta, share), f"report {number} with delta {report.delta}")
-        _require(report.epsilon == settings["epsilon"], f"report {number} with epsilon {report.epsilon}")
-        _require(report.source_number <= saved.source_number, f"source {report.source_number}")
-        _require(report.in_use_number <= saved.in_use_number, f"certificate {report.in_use_number} in use")
-    numbers = [period.report.number for period in saved.periods.values() if period.report is not None]
-    _require(len(set(numbers)) == len(numbers), "two reports have one number")
-    _require(set(numbers) <= set(range(1, saved.n_reports + 1)), f"reports {numbers} of {saved.n_reports}")
-    periods = [one.period for one in saved.labelled]
-    _require(len(set(periods)) == len(periods), "a period was labelled twice")
-    _require(set(periods) <= set(saved.periods), f"labels of {periods}")
-    _require(bool(saved.source_number) == bool(periods), "a source without rows")
-    for one in saved.labelled:
-        _require(0 < one.since <= saved.source_number, "labels of a later source")
-        _require(one.looks > 0 and one.rows.n_source > 0, f"{one.looks} looks at {one.rows.n_source} labels")
 
 
 def _require(holds: bool, found: str) -> None:

@@ -293,7 +293,7 @@ def check_mixes(pilot: Pilot, source_mix: Any, target_mix: Any) -> list[Mixes]:
     source = pilot.source_mix if source_mix is None else _mix(source_mix, pilot.classes)
     if target_mix is None:
         if not isinstance(pilot, CountPilot):
-            raise InputError("target_mix is missing: the expected share of each class on the target.")
+            raise InputError("target_mix is missing: the expected share of each class in the target.")
         return [Mixes(source, pilot.target_mix)]
     several = isinstance(target_mix, Sequence) and not isinstance(target_mix[0], int | float)
     given = list(target_mix) if several or np.ndim(target_mix) == 2 else [target_mix]

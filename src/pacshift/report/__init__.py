@@ -7,13 +7,12 @@ try:
 except ModuleNotFoundError as error:
     raise MissingExtraError("pacshift.report", error, "report") from None
 
-from pacshift.comparison import ComparisonRow, compare_methods
+from pacshift.comparison import ComparisonRow
 from pacshift.report.build import render_refusal, render_report, write_refusal, write_report
 from pacshift.report.history import render_history, write_history_page
 
 __all__ = [
     "ComparisonRow",
-    "compare_methods",
     "render_history",
     "render_refusal",
     "render_report",

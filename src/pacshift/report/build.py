@@ -56,7 +56,7 @@ def write_report(
     path : path
         The file. It is written whole or not at all.
     comparison : sequence of ComparisonRow, optional
-        Adds a table of methods run on the same data; ``compare_methods`` makes the rows.
+        Adds a table of methods run on the same data; ``pacshift.compare(...).rows``.
     overwrite : bool
         Whether an existing file may be replaced.
 
@@ -158,84 +158,55 @@ class Bars:
 
 def _bars(certificate: Certificate, facts: Mapping[str, Mapping[str, Any]]) -> list[Bars]:
     """Label mix before and after, misses per class with the line at ε, and how many labels sets have."""
-    names, most, found = certificate.classes, MAX_BARS, list[Bars]()
-    before, mix, misses = (
-        certificate.class_counts / max(certificate.n_source, 1),
-        certificate.prevalence,
-        certificate.class_miss,
-    )
+    names, mix, epsilon, found = certificate.classes, certificate.prevalence, certificate.epsilon, list[Bars]()
+    before = certificate.class_counts / max(certificate.n_source, 1)
 
-    def cut(shown: int, which: str) -> str:
-        return f"The {shown} {which} of {len(names)} classes." if len(names) > shown else ""
+    def cut(which: str) -> str:
+        return f"The {MAX_BARS} {which} of {len(names)} classes." if len(names) > MAX_BARS else ""
+
+    def highest(title: str, legend: str, bounds: Interval, scale: float) -> Bars:
+        """The labels with the highest bounds, the first of them marked, beside the line at ε."""
+        low, high = bounds.lower, bounds.upper
+        worst = np.argsort(-high, kind="stable")[:MAX_BARS].tolist()
+        rows = [Bar(str(names[k]), between(low[k], high[k]), low[k], high[k], marked=k == worst[0]) for k in worst]
+        legend += f" Line: ε = {given(epsilon)} for all together."
+        return Bars(title, legend, rows, scale, epsilon, cut("highest bounds"))
 
     if mix is not None:
         rows = [
             Bar(str(names[k]), between(mix.lower[k], mix.upper[k]), mix.lower[k], mix.upper[k], before[k])
-            for k in most_changed(mix, before)[0][:most]
+            for k in most_changed(mix, before)[0][:MAX_BARS]
         ]
         legend = f"Bar: range in the target{outside(certificate)}. Mark: share in the source."
-        found.append(Bars("Label mix.", legend, rows, more=cut(len(rows), "that changed most")))
+        found.append(Bars("Label mix.", legend, rows, more=cut("that changed most")))
     elif "change" in facts and certificate.assumption is not None:
         now = certificate.assumption.mix
-        order = most_changed(Interval(now, now), before)[0][:most]
+        order = most_changed(Interval(now, now), before)[0][:MAX_BARS]
         rows = [Bar(str(names[k]), f"about {percent(now[k])}", 0.0, now[k], before[k]) for k in order]
         legend = "Bar: estimate for the target. Mark: share in the source."
-        found.append(Bars("Label mix.", legend, rows, more=cut(len(rows), "that changed most")))
-    if misses is not None and not certificate.trivial:
-        worst = np.argsort(-misses.upper, kind="stable")[:most].tolist()
-        rows = [
-            Bar(
-                str(names[k]),
-                between(misses.lower[k], misses.upper[k]),
-                misses.lower[k],
-                misses.upper[k],
-                marked=k == worst[0],
-            )
-            for k in worst
-        ]
-        scale = min(1.0, 1.1 * max(float(misses.upper.max()), certificate.epsilon))
-        legend = (
-            f"Bar: share of each class that is missed{outside(certificate)}; worst class in bold. Line: ε = "
-            f"{given(certificate.epsilon)} for all together."
-        )
-        found.append(
-            Bars("Missed, by class.", legend, rows, scale, certificate.epsilon, cut(len(rows), "highest bounds"))
-        )
-    wrong = certificate.accepted_error
-    if wrong is not None and not certificate.trivial:
-        worst = np.argsort(-wrong.upper, kind="stable")[:most].tolist()
-        rows = [
-            Bar(
-                str(names[k]),
-                between(wrong.lower[k], wrong.upper[k]),
-                wrong.lower[k],
-                wrong.upper[k],
-                marked=k == worst[0],
-            )
-            for k in worst
-        ]
-        legend = (
-            f"Bar: share of a label’s accepted cases that is wrong. Line: ε = {given(certificate.epsilon)} for "
-            "all together."
-        )
-        found.append(
-            Bars("Wrong, by label.", legend, rows, 1.0, certificate.epsilon, cut(len(rows), "highest bounds"))
-        )
+        found.append(Bars("Label mix.", legend, rows, more=cut("that changed most")))
+    misses, wrong = (None, None) if certificate.trivial else (certificate.class_miss, certificate.accepted_error)
+    if misses is not None:
+        missed = f"Bar: share of each class that is missed{outside(certificate)}; worst class in bold."
+        scale = min(1.0, 1.1 * max(float(misses.upper.max()), epsilon))
+        found.append(highest("Missed, by class.", missed, misses, scale))
+    if wrong is not None:
+        legend = "Bar: share of a label’s accepted cases that is wrong."
+        found.append(highest("Wrong, by label.", legend, wrong, 1.0))
     share = accepted_share(certificate) if certificate.accepts else None
     if share is not None:
-        rows = [
-            Bar("accepted", percent(share), 0.0, share),
-            Bar("left to a person", percent(1 - share), 0.0, 1 - share),
-        ]
-        found.append(Bars("Cases.", "Share of the target’s cases.", rows))
+        shares = {"accepted": share, "left to a person": 1 - share}
+        found.append(Bars("Cases.", "Share of the target’s cases.", _shares(shares)))
     if sizes := facts["sets"]:
         several = "both labels" if len(names) == 2 else "several labels"
         shares = {"one label": sizes["one"], several: sizes["several"], "empty": sizes["empty"]}
-        rows = [Bar(name, percent(share), 0.0, share) for name, share in shares.items()]
-        found.append(
-            Bars("Sets.", f"Share of the target’s sets; {mean_size(sizes['mean'])} labels on average.", rows)
-        )
+        legend = f"Share of the target’s sets; {mean_size(sizes['mean'])} labels on average."
+        found.append(Bars("Sets.", legend, _shares(shares)))
     return found
+
+
+def _shares(shares: Mapping[str, float]) -> list[Bar]:
+    return [Bar(name, percent(share), 0.0, share) for name, share in shares.items()]
 
 
 def _size_note(certificate: Certificate, comparison: Sequence[ComparisonRow]) -> str:
@@ -243,11 +214,9 @@ def _size_note(certificate: Certificate, comparison: Sequence[ComparisonRow]) ->
     counts = certificate.set_sizes
     if counts is None or not counts.sum():
         return ""
-    card, own = (
-        mean_size(mean_and_empty(counts)[0]),
-        [one for one in comparison if one.method == certificate.method],
-    )
-    if {mean_size(row.size) for row in own if row.size is not None} <= {card}:
+    card = mean_size(mean_and_empty(counts)[0])
+    own = [row.size for row in comparison if row.method == certificate.method]
+    if {mean_size(size) for size in own if size is not None} <= {card}:
         return ""
     return (
         f"The {card} labels per set at the top are the mean over the {counts.sum():,} target cases that were "

@@ -324,10 +324,9 @@ def require_same_kind(made_from: ScoreKind | None, given: ScoreKind | None, *, n
     """InputError if ``n_rows`` rows of scores are plainly of another kind than those the thresholds belong to."""
     if made_from is None or given is None or not _differ(made_from, given, many=n_rows >= FEWEST_ROWS):
         return
-    remedy = _remedy(made_from.name, given.name)
     raise InputError(
-        f"{name}: the source's scores are {made_from}, but these are {given}. Thresholds of one kind of "
-        f"scores mean nothing for another. {remedy}, or calibrate again with this kind of scores."
+        f"{name}: these scores are {given}, but the source's are {made_from}. "
+        f"{_remedy(made_from.name, given.name)}, or calibrate with this kind of scores on both sides."
     )
 
 
@@ -449,8 +448,8 @@ def require_logits(scores: NDArray[np.floating[Any]], *, name: str) -> None:
     kind = ScoreKind.of_rows(scores)
     if kind.name in (PROBABILITIES, PERCENTAGES) and (len(scores) >= FEWEST_ROWS or is_exact(kind)):
         raise InputError(
-            f"{name}: softmax=True is for logits, but these scores are {kind.name} already. Their softmax "
-            "would mean nothing. Pass the logits, or leave softmax=True out."
+            f"{name}: softmax=True is for logits, but these scores are {kind.name} already. Leave it out, or pass "
+            "the logits."
         )
 
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pacshift.arrays import FloatArray
 from pacshift.bounds import Interval, clopper_pearson
 from pacshift.certificate import Certificate
 from pacshift.evaluation import Evaluation
@@ -138,6 +139,8 @@ def check_in_words(found: "Check", certificate: Certificate) -> str:
     limit = class_limit(certificate)
     if limit is not None:
         sentences.append(_beside_the_limit(found, certificate, given(limit)))
+    if (limits := certificate.label_error) is not None:
+        sentences.append(_beside_label_limits(found, certificate, limits))
     looked = not certificate.facts.any_mix and certificate.guarantee != "pac-source"  # at the target's scores
     if found.classes_apart or (found.seen_as == "target" and looked):
         sentences.append(_not_the_target(found, certificate))
@@ -152,7 +155,7 @@ def check_in_words(found: "Check", certificate: Certificate) -> str:
             "label shift does not hold" if needs_shift else "its labelled rows were not a random sample of it"
         )
         # The error of all rows is judged at half of 1 - level; classes, where they are, spend the other half.
-        unlucky = (1 - found.level) / (2 if limit is None else 1)
+        unlucky = (1 - found.level) / (2 if limit is None and limits is None else 1)
         sentences.append(
             "What can be behind it: these rows are not from the target that was calibrated for; "
             f"{assumed}; {f'this does not hold: “{extra}”; ' if extra else ''}or bad luck, with the calibration "
@@ -174,6 +177,19 @@ def _beside_the_limit(found: "Check", certificate: Certificate, limit: str) -> s
         f"Whether at most the {limit} promised for every class is missed, these rows do not tell for "
         f"{shorten(open_ones)} {together}."
     )
+
+
+def _beside_label_limits(found: "Check", certificate: Certificate, limits: FloatArray) -> str:
+    """What the rows say about the limits that were promised for what is accepted as one label."""
+    together = f"(all labels together at {given(found.level)})"
+    if found.classes_above:
+        above = shorten(found.classes_above)
+        return f"More than was promised is wrong among what is accepted as {above} {together}."
+    limited = [name for name, most in zip(certificate.classes, limits, strict=True) if most < 1]
+    open_ones = [name for name in limited if name not in found.classes_kept]
+    if not open_ones:
+        return f"No more than was promised is wrong among what is accepted as any one label {together}."
+    return f"Whether the limits of {shorten(open_ones)} are kept, these rows do not tell {together}."
 
 
 def _not_the_target(found: "Check", certificate: Certificate) -> str:

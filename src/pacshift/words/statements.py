@@ -154,13 +154,16 @@ def _promise(certificate: Certificate) -> Statement:
         )
         return Statement("promise", said, said)
     if certificate.accepts:
-        missed, unset, limit = f"{missed.replace(' of target', ' of accepted target')}", "are wrong", ""
+        missed, unset = f"{missed.replace(' of target', ' of accepted target')}", "are wrong"
+        limit = label_limits(certificate)
         meaning = meaning.replace("give sets that miss more", "accept more wrong labels")
     missed = f"{despite}{missed}{f', and {limit},' if limit else ''} {unset}"
     alone = "" if needs else " Label shift is not needed."
     about = "The promise is about all cases together. It does not cover each class, a subgroup or a single case."
     if certificate.accepts:
         about = "All other cases are left to a person. The promise is about all accepted cases together."
+        if limit:
+            about = about.replace("together.", "together, and about these labels by themselves.")
     elif limit or facts.any_mix:
         about = (
             f"It covers all cases together and each class{part}. It does not cover a subgroup or a single case."
@@ -173,6 +176,17 @@ def _promise(certificate: Certificate) -> Statement:
         f"{head}: {missed}. Confidence {sure}, if {_conditions(certificate)}.{alone}{extra}",
         f"{head}: with confidence {sure}, {missed}. {meaning} {about}",
     )
+
+
+def label_limits(certificate: Certificate) -> str:
+    """What is promised of labels by themselves, as part of a sentence; "" if nothing is."""
+    limits = certificate.label_error
+    if limits is None:
+        return ""
+    if (limits == limits[0]).all():
+        return f"at most {given(float(limits[0]))} of those accepted as any one label"
+    named = _named(certificate, np.flatnonzero(limits < 1).tolist(), lambda label: given(float(limits[label])))
+    return f"at most these shares of those accepted as one label ({named})"
 
 
 def headline(certificate: Certificate) -> str:
@@ -525,24 +539,31 @@ def _accepted(certificate: Certificate) -> Iterator[Statement]:
         said = "Accepted: nothing; every case is left to a person, its set has every label."
         yield Statement("sets", said, said)
         return
+    never = np.flatnonzero(np.isposinf(certificate.thresholds)).tolist()
     if kept is not None and wrong is not None:
         worst = worst_class(wrong)
         most = float(wrong.upper[worst])
-        order = np.argsort(-wrong.upper, kind="stable").tolist()
+        limits = certificate.label_error
+        no_more = 1.0 if limits is None else float(limits[worst])
+        order = [label for label in np.argsort(-wrong.upper, kind="stable").tolist() if label not in never]
 
         def told(label: int) -> str:
             share, error = (between(one.lower[label], one.upper[label]) for one in (kept, wrong))
             return f"{share} accepted, {error} of these wrong"
 
+        advice = ""
+        if limits is None and most > LIMIT_ADVISED * certificate.epsilon:
+            advice = "To limit every label, set label_error=; less is accepted."
         said = f"{at_most(most)} of its accepted cases wrong (highest bound: {called(certificate.classes[worst])})"
         yield Statement(
             "classes",
-            f"Worst label: {said}; confidence {sure}." if most < 1 else "",
+            f"Worst label: {said}; confidence {sure}." if most < no_more else "",
             f"By predicted label: {_named(certificate, order, told)}. These bounds hold together with confidence "
             f"{sure}, beside the promise. The {given(certificate.epsilon)} are promised for all labels together.",
+            advice,
             facts={"label": worst, "ends": (float(wrong.lower[worst]), most), "is_sure": False},
         )
-    share, never = accepted_share(certificate), np.flatnonzero(np.isposinf(certificate.thresholds)).tolist()
+    share = accepted_share(certificate)
     counted = "the top label where its score reaches the threshold of its label"
     if share is not None:
         counted = f"{percent(share)} of the target's cases"
@@ -669,7 +690,11 @@ def _data(certificate: Certificate) -> Iterator[Statement]:
             f"Left out: {', '.join(parts)}{more}. If such rows differ from the others, the promise is not about "
             "them."
         )
-        yield Statement("left out", "", said)
+        counts = {
+            side: sum(one.left_out or 0 for one in found if one.role == side) for side in ("source", "target")
+        }
+        short = " and ".join(f"{count:,} {side}" for side, count in counts.items() if count)
+        yield Statement("left out", f"Left out: {short} rows. The promise is not about such rows.", said)
     least = certificate.accuracy
     if least is not None and tells_accuracy(least, certificate.prevalence, len(certificate.classes)):
         said = (

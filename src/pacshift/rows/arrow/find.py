@@ -60,7 +60,7 @@ def find_layout(source: Source, asked: Asked) -> Layout:
     schema, names, label, group = source.schema, list(source.schema.names), asked.label, asked.group
     classes = None if asked.classes is None else check_classes(asked.classes)
     if label is not None:
-        if label in ("label", source.label_file) and label not in names and source.usual is not None:
+        if label == "label" and label not in names and source.usual is not None:
             label = source.usual.label or label
         _require_names(source, label, "label")
     wanted = [] if asked.scores is None else [asked.scores, *(part.strip() for part in asked.scores.split(","))]
@@ -110,7 +110,7 @@ def _require_names(source: Source, column: str, role: Literal["label", "group"])
     names = list(source.schema.names)
     n_found = names.count(column)
     if n_found != 1:
-        problem = f"{n_found} columns are called {column!r}" if n_found else f"No column {column!r}"
+        problem = f"{n_found} columns are called {column!r}" if n_found else f"no column {column!r}"
         group = "column that says to which group, such as a patient, a row belongs"
         where = group if role == "group" else "label column"
         raise ColumnsError(f"{problem}. Name the {where}: {role}=NAME. The columns are {shorten(names, 20)}.")
@@ -135,7 +135,7 @@ def _asked_for(source: Source, scores: str, names: Sequence[str]) -> Found:
     absent = [part for part, hit in zip(parts, hits, strict=True) if not hit]
     if absent or not _are_scores(source, matches):
         raise ColumnsError(
-            f"scores {scores!r} match {shorten(matches) if matches else 'no column'}"
+            f"scores={scores!r} match {shorten(matches) if matches else 'no column'}"
             + (f", and there is no column {shorten(absent)}" if matches and absent else "")
             + ": they must match two or more number columns, or one column of lists. The columns are "
             f"{shorten(names, 20)}."
@@ -236,17 +236,11 @@ def class_names(columns: Sequence[str], pattern: str) -> tuple[Label, ...]:
 
 
 def _in_order_of(classes: tuple[Label, ...], found: Found, *, by_position: bool) -> tuple[str, ...]:
-    """The column of each class: by name, and by position only if that is asked for."""
+    """The column of each class: by name; in their order if asked for, or if columns of other names are listed."""
     places, missing = _places(classes, found.names)
     if not missing:
-        ordered = tuple(found.columns[place] for place in places)
-        if by_position and ordered != found.columns:
-            raise InputError(
-                f"the columns {shorten(found.columns)} are named after the classes {shorten(classes)}, but in "
-                "another order. Leave by_position=True out."
-            )
-        return ordered
-    if not (by_position or (found.is_listed and len(missing) == len(classes))):
+        return tuple(found.columns[place] for place in places)
+    if not by_position and (not found.is_listed or len(missing) < len(classes)):
         raise InputError(
             f"no score column for class {shorten(missing)}: {len(found.names)} score columns give the classes "
             f"{shorten(found.names)}. Name the classes as the columns do, or match columns and classes in their "

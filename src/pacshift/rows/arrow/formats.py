@@ -248,13 +248,10 @@ class Npz(Source):
                 part = {field.name: _column(columns[field.name][start : start + rows]) for field in fields}
                 yield str(file), pa.record_batch(part)
 
-    def _arrays(self, file: Path) -> dict[str, Any]:
-        with readable(file, "It must be an .npz of plain arrays: np.savez(file, probs=..., labels=...)."):
-            return read_arrays(file)
-
     def _columns(self, file: Path) -> tuple[dict[str, Any], list[Any] | None]:
         """Every array with one entry or one list of numbers per row; and the names of the classes."""
-        arrays = self._arrays(file)
+        with readable(file, "It must be an .npz of plain arrays: np.savez(file, probs=..., labels=...)."):
+            arrays = read_arrays(file)
         names = arrays.pop(CLASSES, None)
         if names is not None and names.ndim != 1:
             raise InputError(f"{file}: class_names must be a list of names, got shape {names.shape}.")
@@ -296,38 +293,6 @@ class Npz(Source):
         return columns, None if names is None else names.tolist()
 
 
-class Npy(Npz):
-    """One array of scores (n, K), or several with the same columns; ``label`` names the file of the labels (n,).
-
-    An array has no name: its column is called as it is asked for, else as in an archive. Files are mapped into
-    memory and read piece by piece.
-    """
-
-    def __init__(self, files: Sequence[Path], *, scores: str | None = None, label: str | None = None) -> None:
-        name = scores if scores is not None and not set(scores) & set("*?[,") else SCORES
-        self.usual, self.label_file = Columns((name,), LABELS), label
-        if label is not None and Path(label).suffix.lower() != ".npy":
-            raise InputError(
-                f"{files[0]}: an .npy file holds scores alone. Name the .npy file that holds their labels: "
-                "label=FILE."
-            )
-        if label is not None and len(files) > 1:
-            raise InputError(
-                f"{label} can hold the labels of one array of scores, got {len(files)}. Join the arrays, or count "
-                "them one by one."
-            )
-        super().__init__(files, scores=name, label=label)
-
-    def _arrays(self, file: Path) -> dict[str, Any]:
-        places = {self._scores or SCORES: file} | ({} if self._label is None else {LABELS: Path(self._label)})
-        found = {}
-        for name, place in places.items():
-            require_regular(place)
-            with readable_file(place):
-                found[name] = np.lib.format.open_memmap(place, mode="r")
-        return found
-
-
 def _schema(columns: dict[str, Any]) -> Any:
     return pa.schema({name: _column(values[:0]).type for name, values in columns.items()})
 
@@ -349,5 +314,4 @@ FORMATS: dict[str, type[FileSource] | type[Npz]] = {
     ".arrow": Feather,
     ".csv": Csv,
     ".npz": Npz,
-    ".npy": Npy,
 }
