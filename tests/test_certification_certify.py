@@ -21,7 +21,7 @@ from pacshift import (
     Tally,
     UninformativeWarning,
     calibrate,
-    tally_table,
+    read,
 )
 from pacshift.arrays import FloatArray
 from pacshift.assumption import ASSUMPTION_SHARE
@@ -323,14 +323,14 @@ def test_what_takes_time_is_logged_and_nothing_is_printed(
     target = POPULATION.draw(MIX["source"], 400, rng=1)[0]
     with caplog.at_level(logging.INFO, logger="pacshift"):
         calibrate(scores, labels, target, method="PS-LW")
-        tally_table(pd.DataFrame({"p_0": target[:, 0], "p_1": 1 - target[:, 0]}), label=None)
+        read(pd.DataFrame({"p_0": target[:, 0], "p_1": 1 - target[:, 0]})).tally()
     said = [message.rpartition(" in ")[0] for message in caplog.messages if message.endswith(" s")]
     assert said == [
         "counted 500 rows of the source",
         "counted 400 rows of the target",
         "label shift was tested and not rejected",
         "PS-LW found thresholds",
-        "counted 400 rows of the table",
+        "counted 400 rows of the target",
     ]
     assert {record.name.partition(".")[0] for record in caplog.records} == {"pacshift"}
     assert capsys.readouterr() == ("", "")

@@ -27,8 +27,6 @@ def test_demo_shows_who_keeps_the_word(tmp_path: Path) -> None:
     assert list(errors) == [name for name in METHODS if name != "PS-T"]
     assert all((errors[name] or 1) <= 0.1 for name in errors if METHODS[name].guarantee == "pac-target")
     assert (errors["PS"] or 0) > 0.2
-    assert found.rare.sizes["PS-LW"] > 2 * found.rare.sizes["PS-LP"]
-    assert max(found.rare.errors.values()) <= 0.1
     (tmp_path / "file").write_text("")
     assert "cannot make the folder" in bad("demo", "-o", tmp_path / "file")
 

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from commands import bad, good
-from pacshift import METHODS, Certificate, Tally, UninformativeWarning, calibrate, tally_table
+from pacshift import METHODS, Certificate, Tally, UninformativeWarning, calibrate, read
 
 pytestmark = pytest.mark.slow
 
@@ -44,7 +44,7 @@ def sites(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def counted(path: Path, score: str = "probability") -> Tally:
-    return tally_table(path, label="label" if "source" in str(path) else None, score=score)
+    return read(path, label="label" if "source" in str(path) else None).tally(score=score)
 
 
 @pytest.mark.parametrize("method", sorted(set(METHODS) - {"PS-T"}))

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commands import bad, good, make_tables, run
-from pacshift import Certificate, Tally, calibrate, tally_table
+from pacshift import Certificate, Tally, calibrate, read
 from pacshift.errors import InputError
 from pacshift.files.codec import record
 from pacshift.rows.arrow.batch import Layout
@@ -43,7 +43,7 @@ def write(path: Path, rows: int) -> Path:
 
 def test_files_are_listed_with_rows_columns_and_hash(tmp_path: Path) -> None:
     files = [write(tmp_path / "b.parquet", 3), write(tmp_path / "a.parquet", 5)]
-    tally = tally_table(files, label="y", sha256=True)
+    tally = read(files, label="y").tally(sha256=True)
     tally.save(tmp_path / "site.tally")
     loaded = Tally.load(tmp_path / "site.tally")
     assert loaded.inputs == tally.inputs
@@ -52,7 +52,7 @@ def test_files_are_listed_with_rows_columns_and_hash(tmp_path: Path) -> None:
         ("source", "a.parquet", 10, ("y", "p_0", "p_1")),
     ]
     assert loaded.inputs[0].sha256 == hashlib.sha256(files[0].read_bytes()).hexdigest()
-    plain = tally_table(files, label="y")
+    plain = read(files, label="y").tally()
     assert plain == tally  # equal counts, whatever is known about the files
     assert {one.sha256 for one in plain.inputs} == {None}
     assert calibrate(loaded, epsilon=0.4, delta=0.3, method="PS").provenance.inputs == loaded.inputs
@@ -63,7 +63,7 @@ def test_rows_that_were_left_out_are_counted_file_by_file_with_reasons(tmp_path:
     for path, labels in zip(files, ([0, None, None], [0, 1, 1], [None, 1, 0]), strict=True):
         scores = [0.9, None if path is files[2] else 0.3, 0.5]
         pa.parquet.write_table(pa.table({"p_0": scores, "p_1": scores[::-1], "y": labels}), path)
-    counted = tally_table(files, label="y", drop_invalid=True)
+    counted = read(files, label="y", drop_invalid=True).tally()
     assert [one.left_out for one in counted.inputs] == [2, 0, 2]
     assert dict(counted.inputs[2].left_out_why) == {WITHOUT_LABEL: 1, BAD_SCORES: 1}
     counted.save(tmp_path / "site.tally")
@@ -75,7 +75,7 @@ def test_rows_that_were_left_out_are_counted_file_by_file_with_reasons(tmp_path:
 
 def test_rows_of_a_frame_that_were_left_out_are_said_too() -> None:
     frame = pandas.DataFrame({"p_0": [0.9, 0.3, None], "p_1": [0.1, 0.7, 0.5], "y": [0, 1, 1]})
-    tally = tally_table(frame, label="y", drop_invalid=True)
+    tally = read(frame, label="y", drop_invalid=True).tally()
     (one,) = all_inputs(tally)
     assert (one.name, one.rows, one.left_out) == (None, 2, 1)
     assert one.sha256 == counts_sha256(tally, "source")
@@ -255,13 +255,13 @@ def test_the_same_rows_in_another_kind_of_file_or_order(label: str | None, tmp_p
     table = labelled()
     shuffled = table.take(np.random.default_rng(0).permutation(len(table)))
     files = [save(table, tmp_path / "a.csv"), save(shuffled, tmp_path / "b.parquet")]
-    first, second = (tally_table(file, label=label, sha256=True) for file in files)
+    first, second = (read(file, label=label).tally(sha256=True) for file in files)
     assert first.inputs[0].sha256 != second.inputs[0].sha256
     role = "target" if label is None else "source"
     with pytest.raises(InputError, match=f"tally 1 and tally 2 hold the same {role} counts"):
         first + second
     half = save(table.slice(0, 150), tmp_path / "half.csv")
-    assert (first + tally_table(half, label=label, sha256=True)).n_classes == 3
+    assert (first + read(half, label=label).tally(sha256=True)).n_classes == 3
 
 
 def test_commands_name_the_tallies(tmp_path: Path) -> None:

@@ -90,7 +90,7 @@ def certify(
     )  # with labels nothing is refused
     check_page(page, force, [*(files or ())], out)
     check_labels_per(labels_per, has_labels=target_label is not None, has_groups=columns.group is not None)
-    asked |= {"model_id": shared.model_id, "valid_until": shared.valid_until}
+    asked |= {name: getattr(shared, name) for name in ("model_id", "note", "valid_until")} | {"rng": shared.seed}
     labels: dict[str, Any] = {"target_label": target_label, "labelled": labelled, "labels_per": labels_per}
     data = open_data(
         files, columns.reading(shared.label), silent=as_json, engine=shared.engine, exact=exact, **labels

@@ -222,6 +222,7 @@ def predict_sets(
     certificate: "Certificate",
     *,
     scores: str | None = None,
+    by_position: bool = False,
     keep: Sequence[str] | None = None,
     drop_invalid: bool = False,
     keep_invalid: bool = False,
@@ -236,6 +237,8 @@ def predict_sets(
         Makes the sets.
     scores : str, optional
         The score columns. Default: those that the certificate was made from.
+    by_position : bool, default False
+        Match columns to classes in their order, if their names do not tell.
     keep : sequence of str, optional
         Columns to copy. Default: all columns that are not scores.
     drop_invalid : bool, default False
@@ -260,7 +263,7 @@ def predict_sets(
     """
     refuse_both(drop_invalid, keep_invalid)
     source = SparkSource(frame, scores, certificate.columns)
-    asked = Asked(None, scores, certificate.classes, certificate.columns)
+    asked = Asked(None, scores, certificate.classes, by_position, certificate.columns)
     plain, layout = source.frame, find_layout(source, asked)
     others = [name for name in frame.columns if name not in layout.columns]
     kept = others if keep is None else list(dict.fromkeys(keep))

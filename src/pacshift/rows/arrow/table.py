@@ -36,6 +36,7 @@ def read(
     target_label: str | None = None,
     scores: str | None = None,
     classes: Sequence[Label] | None = None,
+    by_position: bool = False,
     group: str | None = None,
     labels_per: LabelsPer | None = None,
     softmax: bool = False,
@@ -65,8 +66,9 @@ def read(
         one column of lists. Default: ``"p_*"`` if there are such columns, else those named after the classes
         or, in a labelled table, after the labels.
     classes : sequence, optional
-        Class names. Columns are matched to them by name; ``scores`` that list columns of other names, in their
-        order. Names are compared as text.
+        Class names. Columns are matched to them by name. Names are compared as text.
+    by_position : bool, default False
+        Match score columns that are named otherwise to ``classes`` in the order in which they stand in the table.
     group : str, optional
         Column that names the group of each row, such as the patient: one random row of each group is used.
     labels_per : {"row", "group"}, optional
@@ -110,6 +112,7 @@ def read(
         some_labels=target_label is not None,
         scores=scores,
         classes=classes,
+        by_position=by_position,
         group=group,
         labels_per=labels_per,
         softmax=softmax,
@@ -130,10 +133,9 @@ def tally_table(
     soft: bool = True,
     bins: bool = True,
     sha256: bool = False,
-    progress: Progress | None = None,
     **reading: Any,
 ) -> Tally:
-    """Count a table of any size: ``read(table, label=label, ...).tally(...)``, read once.
+    """Count a table of any size: ``read(table, label=label, ...).tally(score, ...)``.
 
     Parameters
     ----------
@@ -141,20 +143,10 @@ def tally_table(
         Files, folders or a frame, as in ``read``.
     label : str or None
         Column of the true labels; None for an unlabelled target.
-    score : str or callable, default "probability"
-        Transform of the scores that thresholds are compared with.
-    grid : bool, default True
-        Round true-label scores down to 12 bits of mantissa. False keeps every score: memory grows with the rows.
-    soft : bool, default True
-        Keep sums of probabilities, which only PS-R and WCP use.
-    bins : bool, default True
-        Keep a target's scores in coarse bins, by which PS-LP finds the smallest sets.
-    sha256 : bool, default False
-        List the SHA-256 of every file in the tally's ``inputs``. Files are read once more for it.
-    progress : callable, optional
-        Called with the rows done so far and, where known, the rows in all.
+    score, grid, soft, bins, sha256
+        What is counted, as in ``Rows.tally``.
     **reading
-        ``scores``, ``classes``, ``group``, ``softmax`` and ``drop_invalid``, as in ``read``.
+        How the table is read, as in ``read``.
 
     Returns
     -------
@@ -176,8 +168,7 @@ def tally_table(
     [[1, 1], [0, 1]]
     >>> folder.cleanup()
     """
-    rows = read_rows(table, label=label, keep=False, watch=told(progress), **reading)
-    return rows.tally(score, grid=grid, soft=soft, bins=bins, sha256=sha256)
+    return read(table, label=label, **reading).tally(score, grid=grid, soft=soft, bins=bins, sha256=sha256)
 
 
 def read_rows(
@@ -299,7 +290,9 @@ class ArrowRows(Rows):
         return self.source.count_rows()
 
     def require_plausible(self, class_counts: IntArray) -> None:
-        require_score_columns(class_counts, self.layout, self.source)
+        layout = self.layout
+        if not (layout.is_named or len(layout.columns) == 1 or class_counts.all()):
+            require_plausible(ScoreMatrix(sample_scores(self.source, layout), layout.columns), class_counts)
 
     def hashes(self) -> "AbstractContextManager[Mapping[str, Any]]":
         return sha256_beside(self.source.files)
@@ -315,12 +308,6 @@ class ArrowRows(Rows):
             table_input(self.columns, file, one.n_given, one.n_rows, one.faults, digests.get(str(file)))
             for file, one in counted.items()
         )
-
-
-def require_score_columns(class_counts: IntArray, layout: Layout, source: Source) -> None:
-    """Refuse a column that was not named as a class, such as ``id``, and cannot be one."""
-    if not (layout.is_named or len(layout.columns) == 1 or class_counts.all()):
-        require_plausible(ScoreMatrix(sample_scores(source, layout), layout.columns), class_counts)
 
 
 def table_input(
