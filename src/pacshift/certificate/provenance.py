@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import Annotated, Any
 
-from pacshift.files.codec import ListOf, Value, is_number, pattern, record
+from pacshift.files.codec import ListOf, number, pattern, record
 from pacshift.files.origin import TIME_FORMAT
 from pacshift.tally.once import MAX_INPUTS, Input
 
@@ -25,13 +25,7 @@ def _is_day(text: str) -> bool:
 _DATE = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
 TIME = pattern("a time in UTC", f"{_DATE}T[0-9]{{2}}:[0-9]{{2}}:[0-9]{{2}}Z", _is_time)
 DAY = pattern("a day", _DATE, _is_day)
-WEIGHT = Value(
-    "a weight",
-    lambda value: is_number(value) and value >= 0,
-    {"type": "number", "minimum": 0},
-    float,
-    float,
-)
+WEIGHT = number("a weight", lambda value: value >= 0, minimum=0)
 
 
 @dataclass(frozen=True, slots=True)
