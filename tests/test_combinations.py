@@ -167,7 +167,7 @@ VARIANTS: list[Method] = [
         for envelope in (None, 3.0)
     ),
     *(PSC(intervals=intervals) for intervals in ("elimination", "strict", "hull")),
-    *(kind(estimate=estimate) for kind in (PSR, WCP) for estimate in ("bbse-soft", "bbse", "bbse-ridge", "mlls")),
+    *(kind(estimate=estimate) for kind in (PSR, WCP) for estimate in ("bbse-soft", "bbse", "bbse-ridge")),
     *(PSLW(), PST(), Oracle(), PS(), APS(), LWCP()),
 ]
 

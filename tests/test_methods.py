@@ -249,9 +249,11 @@ def test_estimates_from_counts_work_on_scores_that_are_no_probabilities(method: 
     labels = rng.integers(0, 3, 2000)
     logits = rng.normal(size=(2000, 3)) + 4 * np.eye(3)[labels]
     asked: dict[str, Any] = {"epsilon": 0.1, "delta": 0.05, "rng": 0}
-    with pytest.raises(InputError, match='use estimate="bbse" or "mlls"'):
+    with pytest.raises(InputError, match='use estimate="bbse" or "bbse-ridge"'):
         calibrate(logits, labels, logits, method=method(), **asked)
-    found = [calibrate(logits, labels, logits, method=method(estimate=name), **asked) for name in ("bbse", "mlls")]
+    found = [
+        calibrate(logits, labels, logits, method=method(estimate=name), **asked) for name in ("bbse", "bbse-ridge")
+    ]
     for certificate in found:
         assert np.isfinite(certificate.thresholds).all()
     with pytest.raises(InputError, match="estimate must be one of"):

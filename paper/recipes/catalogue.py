@@ -133,6 +133,15 @@ RECIPES: tuple[Recipe, ...] = (
     ),
     _resnet("entity13", epochs=13),
     Recipe(
+        "entity13",
+        "small",
+        "frozen EfficientNet-Lite0 with a linear layer",
+        "lite0",
+        0.5,
+        Settings(epochs=20, batch=128, rate=0.02, nesterov=True, decay=1e-4, schedule="one-cycle"),
+        "everything: ImageNet features that are not trained further, images at 112 pixels",
+    ),
+    Recipe(
         "chestxray",
         "paper",
         "DenseNet-121",

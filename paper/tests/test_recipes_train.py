@@ -129,6 +129,16 @@ def test_chest_is_split_by_patient_from_training_to_trials(tmp_path: Path) -> No
 
 
 @pytest.mark.usefixtures("torch")
+def test_entity13_with_frozen_features(tmp_path: Path) -> None:
+    raw_data.write_entity13(tmp_path / "raw")
+    found = train(
+        "entity13", tmp_path / "raw", tmp_path / "scores.npz", weights="random", pixels=32, device="cpu", limit=60
+    )
+    assert found.model.startswith("frozen EfficientNet-Lite0 with a linear layer, Entity-13")
+    assert load_scores(found.path).n_classes == 3
+
+
+@pytest.mark.usefixtures("torch")
 def test_a_finished_run_is_not_trained_again(news: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = train("agnews", news, news / "scores.npz", device="cpu", limit=400)
     stages: list[str] = []

