@@ -204,7 +204,7 @@ def estimate_weights(tally: Tally, estimate: Estimate = "bbse-soft") -> FloatArr
     return weights
 
 
-def bbse(confusion: ArrayLike, target: ArrayLike) -> FloatArray:
+def bbse(confusion: ArrayLike, target: ArrayLike, *, ridge: float = 0.0) -> FloatArray:
     """Black-box shift estimation from predictions: solve ``C w = q`` and set negative weights to 0.
 
     If C is singular (a class is never predicted, or never seen), this is the least-squares solution of least norm.
@@ -212,9 +212,11 @@ def bbse(confusion: ArrayLike, target: ArrayLike) -> FloatArray:
     Parameters
     ----------
     confusion : array of shape (K, K)
-        ``confusion[predicted, true]``, counts or frequencies.
+        ``confusion[predicted, true]``, counts of source rows.
     target : array of shape (K,)
-        ``target[predicted]``, counts or frequencies.
+        ``target[predicted]``, counts of target rows.
+    ridge : float
+        As in ``bbse_soft``; the authors of the paper use ``1 / min(m, n)`` in their WCP.
 
     Returns
     -------
@@ -230,10 +232,11 @@ def bbse(confusion: ArrayLike, target: ArrayLike) -> FloatArray:
     >>> bbse([[40, 10], [10, 40]], [65, 35])
     array([1.5, 0.5])
     """
-    return _least_squares(_frequencies(confusion), _frequencies(target))
+    shares = _frequencies(confusion), _frequencies(target)
+    return bbse_soft(*shares, ridge=ridge) if ridge else _least_squares(*shares)
 
 
-def bbse_soft(soft_source: ArrayLike, soft_target: ArrayLike, *, ridge: float = 0.0) -> FloatArray:
+def bbse_soft(confusion: ArrayLike, target: ArrayLike, *, ridge: float = 0.0) -> FloatArray:
     r"""Black-box shift estimation from scores, with a ridge.
 
     .. math:: w = (C^T C + \text{ridge} \cdot I)^{-1} C^T q, \quad \text{negative weights set to } 0
@@ -242,9 +245,9 @@ def bbse_soft(soft_source: ArrayLike, soft_target: ArrayLike, *, ridge: float = 
 
     Parameters
     ----------
-    soft_source : array of shape (K, K)
-        C: ``soft_source[i, j]`` sums the scores of i over the source rows of label j, divided by all m rows.
-    soft_target : array of shape (K,)
+    confusion : array of shape (K, K)
+        C: ``confusion[i, j]`` sums the scores of i over the source rows of label j, divided by all m rows.
+    target : array of shape (K,)
         q: the mean score of each class on the target.
     ridge : float
         The authors of the paper use ``1 / min(m, n)``.
@@ -263,10 +266,10 @@ def bbse_soft(soft_source: ArrayLike, soft_target: ArrayLike, *, ridge: float = 
     >>> bbse_soft([[0.4, 0.1], [0.1, 0.4]], [0.65, 0.35], ridge=0.01).round(2)
     array([1.41, 0.51])
     """
-    confusion, target = np.asarray(soft_source, float), np.asarray(soft_target, float)
+    matrix, right = np.asarray(confusion, float), np.asarray(target, float)
     # Rows sqrt(ridge) * I below C say the same as the formula and do not square the condition number.
-    stacked = np.vstack([confusion, np.sqrt(ridge) * np.eye(confusion.shape[1])])
-    return _least_squares(stacked, np.concatenate([target, np.zeros(confusion.shape[1])]))
+    stacked = np.vstack([matrix, np.sqrt(ridge) * np.eye(matrix.shape[1])])
+    return _least_squares(stacked, np.concatenate([right, np.zeros(matrix.shape[1])]))
 
 
 def mlls(confusion: ArrayLike, target: ArrayLike, *, tolerance: float = 1e-10) -> FloatArray:
