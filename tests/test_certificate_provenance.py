@@ -11,7 +11,7 @@ import pyarrow.parquet
 import pytest
 
 from commands import NAMES, Data, bad, good
-from pacshift import Certificate, InputError, Tally, calibrate
+from pacshift import Certificate, InputError, Tally, __version__, calibrate
 from pacshift.certificate.provenance import Counting, Provenance
 from pacshift.files.origin import current_time
 from pacshift.report import render_report
@@ -86,7 +86,7 @@ def test_warnings_begin_the_day_after_and_name_both_models() -> None:
     assert "valid until 2030-01-31; today is 2030-02-01" in expired
     (other,) = made.warnings(today=date(2030, 1, 1), model_id="b")
     assert "is for model 'a'" in other
-    assert "model 'b'" in other
+    assert "scores are from 'b'" in other
     (unnamed,) = origin(certify()).warnings(model_id="b")
     assert "names no model" in unnamed
     assert origin(certify()).warnings() == []
@@ -95,6 +95,7 @@ def test_warnings_begin_the_day_after_and_name_both_models() -> None:
 def test_words_and_page_say_it() -> None:
     certificate = certify(note="after\nthe  new scanner", model_id="net 3", valid_until="2099-01-31")
     made = origin(certificate)
+    assert made.pacshift_version == __version__  # of the code that runs, whatever is installed
     line = f"Made: {made.created} with pacshift {made.pacshift_version} for model 'net 3'. Valid until 2099-01-31."
     assert f"{line} Maker's note: 'after the new scanner'" in certificate.explain(full=True).splitlines()
     page = render_report(certificate)

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from itertools import product
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import pytest
@@ -89,7 +89,7 @@ def test_oracle_with_a_weight_of_zero_is_ps_on_the_other_class() -> None:
         Oracle().solve(tally, task(0.1, 0.05, weights=[1.0, 1.0])).thresholds[0]
         == PS().solve(tally, task(0.1, 0.05)).thresholds[0]
     )
-    with pytest.raises(InputError, match="ORACLE needs the true importance weights"):
+    with pytest.raises(InputError, match="ORACLE needs the true weights, each class's share"):
         Oracle().solve(tally, task(0.1, 0.05))
 
 
@@ -243,43 +243,32 @@ def test_more_classes_than_linear_programs_take_are_eliminated() -> None:
         calibrate(tally, epsilon=0.1, delta=0.05, method=PSW(), rng=0)
 
 
-def test_strict_form_says_which_cell_stopped_it() -> None:
-    tally = drawn_tally(np.random.default_rng(0), 5, 4000, 3.0)
-    with pytest.warns(UninformativeWarning, match=r"strict form needs it to be >= 0"):
-        certificate = calibrate(tally, epsilon=0.1, delta=0.05, method=PSW("strict"), rng=0)
-    assert certificate.trivial
-
-
 @pytest.mark.parametrize("method", [PSR, WCP])
 def test_estimates_from_counts_work_on_scores_that_are_no_probabilities(method: type[PSR] | type[WCP]) -> None:
     rng = np.random.default_rng(4)
     labels = rng.integers(0, 3, 2000)
     logits = rng.normal(size=(2000, 3)) + 4 * np.eye(3)[labels]
     asked: dict[str, Any] = {"epsilon": 0.1, "delta": 0.05, "rng": 0}
-    with pytest.raises(InputError, match='use estimate="bbse" or "mlls"'):
+    with pytest.raises(InputError, match='use estimate="bbse" or "bbse-ridge"'):
         calibrate(logits, labels, logits, method=method(), **asked)
-    found = [calibrate(logits, labels, logits, method=method(estimate=name), **asked) for name in ("bbse", "mlls")]
+    found = [
+        calibrate(logits, labels, logits, method=method(estimate=name), **asked) for name in ("bbse", "bbse-ridge")
+    ]
     for certificate in found:
         assert np.isfinite(certificate.thresholds).all()
     with pytest.raises(InputError, match="estimate must be one of"):
         method(estimate="guess")  # type: ignore[arg-type]
 
 
-SPELLED = {"ps-lp": "PS-LP", "PSLP": "PS-LP", "pslw": "PS-LW", "ps_w": "PS-W", "oracle": "ORACLE", "Ps R": "PS-R"}
-
-
-@pytest.mark.parametrize(("spelled", "name"), SPELLED.items())
-def test_names_in_any_spelling(spelled: str, name: str) -> None:
-    assert method_name(spelled) == name
-    assert resolve_method(spelled) == METHODS[name]()
-
-
 def test_a_typo_gets_a_suggestion() -> None:
-    with pytest.raises(InputError, match=r"method must be one of PS-LP, .*, got 'orcale'. Did you mean ORACLE\?"):
+    with pytest.raises(
+        InputError, match=r"unknown method 'orcale'. Did you mean ORACLE\? The methods are PS-LP, "
+    ):
         method_name("orcale")
-    with pytest.raises(InputError, match=r"got 'zzz'\.$"):
+    with pytest.raises(InputError, match=r"unknown method 'zzz'\. The methods are"):
         method_name("zzz")
     assert len({method_name(name) for name in METHODS}) == len(METHODS)
+    assert resolve_method("Ps_r") == PSR()
 
 
 @pytest.mark.parametrize("envelope", ["2", 0.5, np.inf, np.nan, True, [2.0], 1j])
@@ -303,12 +292,6 @@ def test_the_smallest_rates_are_answered_without_nonsense(name: str, epsilon: fl
     assert "nan" not in made.explain()
     with pytest.raises(InputError, match="epsilon must be at least 1e-100"):
         calibrate(scores[:300], labels[:300], scores[300:], **options | {"epsilon": 5e-324})
-
-
-def test_every_guarantee_has_a_meaning() -> None:
-    assert set(MEANINGS) == set(get_args(Guarantee))
-    assert len({meaning.in_short for meaning in MEANINGS.values()}) == 5
-    assert len({meaning.title for meaning in MEANINGS.values()}) == 5
 
 
 @pytest.mark.parametrize("guarantee", MEANINGS)

@@ -30,8 +30,6 @@ from pacshift.methods.weight_box import (
 )
 from strategies import BoxedSystem, Counts, boxed_systems, counts, rates, seeds
 
-STRONG = np.array([[0.45, 0.03], [0.05, 0.47]])
-
 
 def around(point: FloatArray, width: float) -> Interval:
     return Interval(np.maximum(point - width, 0), point + width)
@@ -242,15 +240,6 @@ def test_target_that_no_label_mix_explains_is_refuted(boxed: Callable[..., Inter
         boxed(*drawn.boxes(1e-6))
 
 
-def test_the_last_bound_is_tight_for_one_uncertain_cell() -> None:
-    # Only q_1 moves, so w is linear in it and its range is exact.
-    target = Interval(np.array([0.6, 0.4]), np.array([0.62, 0.4]))
-    weights = eliminate(around(STRONG, 0), target)
-    ends = np.linalg.solve(STRONG, np.array([[0.6, 0.62], [0.4, 0.4]]))
-    np.testing.assert_allclose(weights.lower, ends.min(axis=1), rtol=1e-12)
-    np.testing.assert_allclose(weights.upper, ends.max(axis=1), rtol=1e-12)
-
-
 def many_classes(n_classes: int, rows_a_class: int) -> tuple[Interval, Interval]:
     rng = np.random.default_rng(n_classes)
     table = np.full((n_classes, n_classes), 0.05 / (n_classes - 1))
@@ -380,18 +369,6 @@ def test_nothing_seen_says_nothing() -> None:
     weights = hull(*Counts(np.zeros((3, 3), int), np.array([5, 5, 5])).boxes(0.01))
     assert weights.lower.tolist() == [0, 0, 0]
     assert np.isinf(weights.upper).all()
-
-
-def test_hull_answers_where_elimination_finds_no_pivot() -> None:
-    rng = np.random.default_rng(0)
-    table = 0.25 * np.eye(10) + 0.075
-    confusion = rng.multinomial(20_000, table.ravel() / table.sum()).reshape(10, 10)
-    boxes = Counts(confusion, rng.multinomial(20_000, np.full(10, 0.1))).boxes(1e-5)
-    with pytest.raises(NoBox):
-        eliminate(*boxes)
-    weights = hull(*boxes)
-    assert weights.contains(np.ones(10)).all()
-    assert np.isfinite(weights.upper).all()
 
 
 def test_too_many_classes_get_an_answer_and_not_a_hang() -> None:

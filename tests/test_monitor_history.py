@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -71,9 +72,19 @@ def test_the_newest_period_in_the_text_format_of_prometheus(monitor: Monitor, tm
     assert values['pacshift_share{class="covid",bound="upper"}'] == may.prevalence.upper[2]
     assert values['pacshift_alert{kind="error"}'] == 1
     assert values['pacshift_alert{kind="assumption"}'] == 0
+    assert values["pacshift_periods_without_rows"] == 0
     kinds = [line.split()[2] for line in lines if line.startswith("# TYPE")]
     assert len(kinds) == len(set(kinds)) == len({name.partition("{")[0] for name in values})  # each in one piece
     assert path.read_text().endswith("\n")
+
+
+def test_prometheus_learns_which_period_it_is_and_what_is_missing(monitor: Monitor, tmp_path: Path) -> None:
+    spans = {"2026-02": ("2026-02-01", "2026-02-28"), "2026-05": ("2026-05-01", "2026-05-31")}
+    history = [replace(monitor.history[0], period=name, start=a, end=b) for name, (a, b) in spans.items()]
+    write_history(history, tmp_path / "pacshift.prom")
+    lines = (tmp_path / "pacshift.prom").read_text().splitlines()
+    assert "pacshift_periods_without_rows 2" in lines
+    assert f"pacshift_period_end_seconds {datetime(2026, 6, 1, tzinfo=UTC).timestamp()}" in lines
 
 
 def test_names_of_periods_are_no_formulas_in_a_spreadsheet(monitor: Monitor, tmp_path: Path) -> None:

@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
+from benchmarks.sharpness import only
 from pacshift import PSLP, PSLW, PSW, AssumptionError, InputError, Oracle, Population, Tally, calibrate, resample
-from pacshift.arrays import FloatArray
 from pacshift.bounds import Interval
 from pacshift.methods import Method, Solution, Task
-from pacshift.mix.region import PrevalenceRegion, prevalence_region, weight_bounds
+from pacshift.mix.region import prevalence_region, weight_bounds
 from pacshift.ps_lp.theorem import (
     EQUAL_MISS_RATE,
     MANY_ROWS,
@@ -282,11 +282,3 @@ def test_one_threshold_lies_between_ps_w_and_the_one_that_knows_the_mix() -> Non
     known_size, single, published_size = np.mean(sizes, axis=0)
     assert known_size <= single < published_size
     assert single - known_size < 0.5 * (published_size - known_size)
-
-
-def only(mix: FloatArray) -> PrevalenceRegion:
-    """The region of one mix, as if it were known."""
-    nothing: FloatArray = np.empty((0, len(mix)))
-    return PrevalenceRegion(
-        nothing, np.empty(0), nothing, np.empty(0), Interval(mix, mix), 0.0, Interval(mix, mix)
-    )

@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import beta, binomtest
 
-from benchmarks.many import hidden_error
 from pacshift import AssumptionError, Population, Tally, calibrate
 from pacshift.bounds import Interval, binomial_cut
 from pacshift.methods import Task
@@ -157,9 +156,3 @@ def test_a_hidden_part_of_a_class_changes_neither_the_target_nor_likely_sources(
     errors = [float((m[:, None] * law * ~in_set).sum()) for m, law in ((mix, looks), (other_mix, other))]
     gained = hidden * float(looks[1] @ (~in_set[0] * 1.0 - ~in_set[1]))
     assert errors[1] - errors[0] == pytest.approx(gained, abs=1e-12)
-
-
-def test_the_hidden_error_is_that_of_the_rarest_rows() -> None:
-    mix, counts = np.array([0.01, 0.99]), np.array([5, 500])
-    assert hidden_error(mix, counts) == pytest.approx(0.01 * (0.02 ** (-1 / 5) - 1))
-    assert hidden_error(mix, counts[::-1]) == pytest.approx(0.99 * (0.02 ** (-1 / 5) - 1))

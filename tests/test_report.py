@@ -182,11 +182,6 @@ def test_everything_that_the_certificate_says_is_said_on_the_page(pages: dict[st
 
 
 @pytest.mark.usefixtures("undrawn")
-def test_the_curve_is_no_second_promise() -> None:
-    assert "Only the chosen thresholds are certified" in " ".join(render_report(SHAPES["full"]).split())
-
-
-@pytest.mark.usefixtures("undrawn")
 def test_label_shift_is_doubted_only_where_it_is_assumed() -> None:
     certificate = birds()
     for guarantee, assumes in (("pac-target", True), ("marginal", True), ("pac-source", False), ("none", False)):

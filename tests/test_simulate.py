@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from benchmarks.sharpness import best_class_thresholds
 from pacshift import InputError, Population, resample, tweak_one
 from pacshift.arrays import FloatArray
 from strategies import seeds
@@ -122,7 +123,7 @@ def test_thresholds_per_class_are_about_the_best_of_all_also_under_a_limit_per_c
 ) -> None:
     population, mix = Population.synthetic(2, strength=2, rows_per_class=12, rng=seed), [0.3, 0.7]
     most = min(times * epsilon, 1.0)
-    found = population.best_class_thresholds(epsilon, mix, class_epsilon=most)
+    found = best_class_thresholds(population, epsilon, mix, class_epsilon=most)
     assert population.error(found, mix) <= epsilon + 1e-12
 
     def most_missed(cuts: Any) -> float:
@@ -142,7 +143,10 @@ def test_thresholds_per_class_are_about_the_best_of_all_also_under_a_limit_per_c
 @pytest.mark.parametrize("epsilon", [0.02, 0.1, 0.3])
 def test_the_allowed_error_is_used_up_where_rows_are_many(epsilon: float) -> None:
     population, mix = Population.synthetic(3, strength=2, rows_per_class=3000, rng=0), [0.5, 0.3, 0.2]
-    single, several = population.best_threshold(epsilon, mix), population.best_class_thresholds(epsilon, mix)
+    single, several = (
+        population.best_threshold(epsilon, mix),
+        best_class_thresholds(population, epsilon, mix),
+    )
     for thresholds in (single, several):
         assert 0.97 * epsilon < population.error(thresholds, mix) <= epsilon + 1e-12
     assert population.size(several, mix) <= population.size(single, mix)
@@ -170,7 +174,7 @@ def test_a_class_without_rows_has_no_error_and_may_have_no_share() -> None:
     ("scores", "labels", "options", "message"),
     [
         ([[0.5, np.nan]], [0], {}, "NaN"),
-        ([[0.5, 0.5]], [2], {}, "no score column"),
+        ([[0.5, 0.5]], [2], {}, "1 label not among the classes"),
         ([[0.5, 0.5]], [0, 1], {}, "2 labels for 1 rows"),
         ([[0.5, 0.5]], [0], {"row_weights": [1, 2]}, "row_weights must be 1 finite numbers"),
         ([[0.5, 0.5]], [0], {"row_weights": [-1]}, "row_weights"),

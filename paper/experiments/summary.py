@@ -4,7 +4,7 @@ import base64
 import csv
 import io
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -173,74 +173,54 @@ class Claim:
     """Of the panels or trials where it is so."""
     matters: float = 0.25
     """How much of the share other scores must change to be worth a word."""
-    section: str = ""
-    """Of the paper; empty for a question of our own."""
-    quote: str = ""
+
+    @property
+    def section(self) -> str:
+        """Of the paper; empty for a question of our own."""
+        return QUOTES.get(self.text, ("", ""))[0]
+
+    @property
+    def quote(self) -> str:
+        """The paper's words."""
+        return QUOTES.get(self.text, ("", ""))[1]
 
 
 DISCUSSION, BASELINES = "4.2", "H.6"
+QUOTES = {
+    "PS-W keeps the guarantee": (DISCUSSION, "In all our experiments, our approach satisfies the PAC guarantee"),
+    "PS-C keeps the guarantee": (DISCUSSION, "the only baseline to consistently satisfy the PAC guarantee"),
+    "PS-W's sets are smaller than PS-C's": (
+        DISCUSSION,
+        "smaller prediction set sizes than PS-C [...] except when the label shift is small and the calibration "
+        "dataset is limited",
+    ),
+    "alike at the small shift of CIFAR-10": (DISCUSSION, "similar in size to those of PS-C"),
+    "PS violates it": (DISCUSSION, "the PS baseline does not account for label shift"),
+    "PS-R violates it": (DISCUSSION, "does not account for uncertainty in the importance weights"),
+    "WCP violates it": (DISCUSSION, "designed to target a weaker guarantee"),
+    "PS-LW keeps it": (BASELINES, "PS-LW approximately satisfies the desired error guarantee"),
+    "PS-LW's sets are larger than PS-W's": (BASELINES, "produces prediction sets that are larger on average"),
+    "LWCP violates it": (BASELINES, "does not satisfy a PAC guarantee"),
+    "PS on APS scores violates it": (BASELINES, "it does not satisfy our desired PAC guarantee"),
+}
+"""Where the paper says it, and its words. What is not here is a question of our own."""
 
 
 def check_claims(results: Sequence[PanelResult]) -> tuple[Claim, ...]:
     """Check every claim of the paper whose methods and panels are among the results, then questions of our own."""
     table = Table(results)
-
-    def says(section: str, quote: str, claim: Claim | None) -> Claim | None:
-        return claim and replace(claim, section=section, quote=quote)
-
     claims = [
-        says(
-            DISCUSSION,
-            "In all our experiments, our approach satisfies the PAC guarantee",
-            table.keeps("PS-W", "PS-W keeps the guarantee"),
-        ),
-        says(
-            DISCUSSION,
-            "the only baseline to consistently satisfy the PAC guarantee",
-            table.keeps("PS-C", "PS-C keeps the guarantee"),
-        ),
-        says(
-            DISCUSSION,
-            "smaller prediction set sizes than PS-C [...] except when the label shift is small and the "
-            "calibration dataset is limited",
-            table.smaller("PS-W", "PS-C", "PS-W's sets are smaller than PS-C's", alike=False),
-        ),
-        says(
-            DISCUSSION,
-            "similar in size to those of PS-C",
-            table.smaller("PS-W", "PS-C", "alike at the small shift of CIFAR-10", alike=True),
-        ),
-        says(
-            DISCUSSION,
-            "the PS baseline does not account for label shift",
-            table.violates("PS", "PS violates it"),
-        ),
-        says(
-            DISCUSSION,
-            "does not account for uncertainty in the importance weights",
-            table.violates("PS-R", "PS-R violates it"),
-        ),
-        says(
-            DISCUSSION,
-            "designed to target a weaker guarantee",
-            table.violates("WCP", "WCP violates it"),
-        ),
-        says(
-            BASELINES,
-            "PS-LW approximately satisfies the desired error guarantee",
-            table.keeps("PS-LW", "PS-LW keeps it"),
-        ),
-        says(
-            BASELINES,
-            "produces prediction sets that are larger on average",
-            table.smaller("PS-W", "PS-LW", "PS-LW's sets are larger than PS-W's"),
-        ),
-        says(BASELINES, "does not satisfy a PAC guarantee", table.violates("LWCP", "LWCP violates it")),
-        says(
-            BASELINES,
-            "it does not satisfy our desired PAC guarantee",
-            table.violates("APS", "PS on APS scores violates it"),
-        ),
+        table.keeps("PS-W", "PS-W keeps the guarantee"),
+        table.keeps("PS-C", "PS-C keeps the guarantee"),
+        table.smaller("PS-W", "PS-C", "PS-W's sets are smaller than PS-C's", alike=False),
+        table.smaller("PS-W", "PS-C", "alike at the small shift of CIFAR-10", alike=True),
+        table.violates("PS", "PS violates it"),
+        table.violates("PS-R", "PS-R violates it"),
+        table.violates("WCP", "WCP violates it"),
+        table.keeps("PS-LW", "PS-LW keeps it"),
+        table.smaller("PS-W", "PS-LW", "PS-LW's sets are larger than PS-W's"),
+        table.violates("LWCP", "LWCP violates it"),
+        table.violates("APS", "PS on APS scores violates it"),
         table.keeps("PS-LP", "Does PS-LP keep the guarantee?"),
         table.smaller("PS-LP", "PS-W", "Are PS-LP's sets smaller than PS-W's?"),
         table.near_oracle("PS-W", "Are PS-W's sets within a tenth of the oracle's?"),
@@ -349,19 +329,21 @@ def draw_panel(result: PanelResult) -> Any:
     from matplotlib.figure import Figure
     from matplotlib.patches import Patch
 
-    from pacshift.plots.axes import LIMIT, PROMISE_FILLS, SOURCE
+    from pacshift.plots.axes import LIMIT, PROMISE_MARKS, SOURCE
 
     figure = Figure(figsize=(WIDTH, HEIGHT), layout="constrained")
     error_axes, size_axes = figure.subplots(1, 2)
     promises = {row.method: row.promise for row in result.rows}
+    # The colour of the marks; a promise on average, which is a hollow mark elsewhere, is a light blue.
+    fills = {meant: style["color"] for meant, (_, style) in PROMISE_MARKS.items()} | {"marginal": "#cfe3f2"}
     for axes, quantity in ((error_axes, "error"), (size_axes, "size")):
-        _boxes(axes, result, quantity, {method: PROMISE_FILLS[promises[method]] for method in result.methods})
+        _boxes(axes, result, quantity, {method: fills[promises[method]] for method in result.methods})
     _line(error_axes, result.panel.epsilon, f"ε\n{result.panel.epsilon:g}", style="--", colour=LIMIT)
     best = float(np.mean([row.best_size for row in result.rows]))
     _line(size_axes, best, "best\nthreshold", style=":", colour=SOURCE)
     shown = [meant for meant in MEANINGS if meant in promises.values()]
     patches = [
-        Patch(facecolor=PROMISE_FILLS[meant], edgecolor=SOURCE, linewidth=0.6, label=MEANINGS[meant].title)
+        Patch(facecolor=fills[meant], edgecolor=SOURCE, linewidth=0.6, label=MEANINGS[meant].title)
         for meant in shown
     ]
     figure.legend(handles=patches, loc="outside lower center", ncols=len(patches), fontsize=8, frameon=False)
@@ -385,14 +367,32 @@ def _line(axes: Any, height: float, label: str, *, style: str, colour: str) -> N
 
 
 def _boxes(axes: Any, result: PanelResult, quantity: str, colours: Mapping[str, str]) -> None:
-    from pacshift.plots import boxes  # loads matplotlib
+    """One box per method; one whose trials were all refused is marked so."""
+    from pacshift.plots.axes import UNDECIDED, new_axes, plain_text  # loads matplotlib
 
+    new_axes(axes, height=HEIGHT)  # they are there already: only the grid is added
     measured = [row for row in result.rows if row.status != "refused"]
-    values = {
-        method: [getattr(row, quantity) for row in measured if row.method == method] for method in result.methods
-    }
-    boxes(values, label=f"prediction set {quantity}", colours=colours, ax=axes)
-    axes.yaxis.label.set_size(9)
+    data = [
+        np.array([getattr(row, quantity) for row in measured if row.method == name]) for name in result.methods
+    ]
+    drawn = axes.boxplot(data, widths=0.62, patch_artist=True, flierprops={"markersize": 2.5})
+    axes.set_ylim(0, 1.06 * max((column.max() for column in data if len(column)), default=1.0) or 1.0)
+    for name, box, median in zip(result.methods, drawn["boxes"], drawn["medians"], strict=True):
+        box.set(facecolor=colours[name], linewidth=0.8)
+        red, green, blue, *_ = box.get_facecolor()
+        is_dark = 0.3 * red + 0.59 * green + 0.11 * blue < 0.3  # by its luma: black lines would vanish
+        heights = box.get_path().vertices[:, 1]
+        is_thin = np.ptp(heights) < 0.02 * axes.get_ylim()[1]  # a line across it would be all one sees of it
+        if is_thin:
+            box.set(edgecolor=box.get_facecolor(), linewidth=2.0)
+        median.set(color=box.get_facecolor() if is_thin else "white" if is_dark else "#111111", linewidth=1.2)
+    for position, column in enumerate(data, start=1):
+        if not len(column):
+            axes.text(position, 0.5, "refused", transform=axes.get_xaxis_transform(), rotation=90, ha="center",
+                      va="center", color=UNDECIDED)  # fmt: skip
+    axes.set_xticks(range(1, len(data) + 1), [plain_text(name) for name in result.methods], rotation=40,
+                    ha="right", rotation_mode="anchor")  # fmt: skip
+    axes.set_ylabel(f"prediction set {quantity}", fontsize=9)
     axes.tick_params(labelsize=8)
 
 

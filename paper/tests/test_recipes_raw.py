@@ -13,7 +13,6 @@ from pacshift.errors import InputError
 from paper.recipes.raw import (
     FINDINGS,
     READERS,
-    THINGS,
     ImageReader,
     RawData,
     describe_broken,
@@ -275,7 +274,3 @@ def test_wrong_raw_data_are_refused_with_a_remedy(
 def test_a_folder_that_does_not_exist_is_named(tmp_path: Path, dataset: str) -> None:
     with pytest.raises(InputError, match=r"absent: no such .*It should"):
         READERS[dataset](tmp_path / "absent")
-
-
-def test_things_are_sorted_by_name() -> None:
-    assert list(THINGS) == sorted(THINGS)

@@ -164,9 +164,34 @@ clopper_pearson = checked(bounds.clopper_pearson, _within_total, count=_counts, 
 binomial_cut = checked(bounds.binomial_cut, total=_count, **_RATES)
 eliminate = checked(weight_box.eliminate, _square, form=_form, **_BOXES)
 hull = checked(weight_box.hull, _square, **_BOXES)
-bbse = checked(point_weights.bbse, _square, ridge=_ridge, **_COUNTED)
 bbse_soft = checked(point_weights.bbse_soft, _square, confusion=_numbers, target=_numbers, ridge=_ridge)
 prevalence_region = checked(region.prevalence_region, _square, **_COUNTED, **_RATES)
+
+
+def bbse(confusion: ArrayLike, target: ArrayLike, *, ridge: float = 0.0) -> FloatArray:
+    """Point estimate of the weights from predictions (BBSE, hard); negative weights are set to 0.
+
+    Parameters
+    ----------
+    confusion : array_like of int, shape (K, K)
+        ``confusion[i, j]`` counts source rows predicted i and labelled j.
+    target : array_like of int, shape (K,)
+        ``target[i]`` counts target rows predicted i.
+    ridge : float
+        The authors of the paper use ``1 / min(m, n)`` in their WCP.
+
+    Returns
+    -------
+    float array of shape (K,)
+        One weight per class, without a guarantee.
+
+    Examples
+    --------
+    >>> bbse([[40, 10], [10, 40]], [65, 35])
+    array([1.5, 0.5])
+    """
+    joint, predicted = _counts(confusion, "confusion"), _counts(target, "target")
+    return bbse_soft(joint / max(joint.sum(), 1), predicted / max(predicted.sum(), 1), ridge=ridge)
 
 
 def rejection_sample(

@@ -10,7 +10,7 @@ from pacshift.certificate import Certificate
 from pacshift.certificate.file import to_document
 from pacshift.errors import InputError, MissingExtraError
 from pacshift.files.codec import CHECKSUM
-from pacshift.files.origin import pacshift_version
+from pacshift.files.origin import PACSHIFT_VERSION
 from pacshift.files.writing import PathLike, atomic_write
 from pacshift.rows.sets import exact_cuts, forgiving_cuts
 
@@ -144,7 +144,7 @@ class _Graph:
             opset_imports=[helper.make_opsetid("", OPSET)],
             ir_version=IR_VERSION,
             producer_name="pacshift",
-            producer_version=pacshift_version(),
+            producer_version=PACSHIFT_VERSION,
             doc_string=self._certificate.explain(full=True),
         )
         made = self._certificate

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import sys
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -12,6 +13,9 @@ EPOCH_VARIABLE = "SOURCE_DATE_EPOCH"
 """Seconds since 1970 to use instead of the clock, so that files can be made again bit for bit."""
 
 TIME_FORMAT = "%Y-%m-%dT%H:%M:%SZ"
+
+PACSHIFT_VERSION: str = sys.modules["pacshift"].__version__
+"""Of the code that runs, whatever is installed. An import would be circular."""
 
 
 def current_time() -> datetime:
@@ -25,17 +29,6 @@ def current_time() -> datetime:
         raise InputError(
             f"{EPOCH_VARIABLE} must be a whole number of seconds since 1970, got {text!r}. Correct or unset it."
         ) from None
-
-
-@cache
-def pacshift_version() -> str:
-    """The installed version."""
-    from importlib.metadata import PackageNotFoundError, version  # 30 ms to import, and few calls ask
-
-    try:
-        return version("pacshift")
-    except PackageNotFoundError:  # run from its source without being installed
-        return "unknown"
 
 
 PACKAGE = Path(__file__).resolve().parents[1]

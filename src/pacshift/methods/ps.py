@@ -42,7 +42,7 @@ class PS(Method):
 
 
 @dataclass(frozen=True)
-class APS(Method):
+class APS(PS):
     """PS on APS scores. It has no options.
 
     The adaptive score of a label depends on the whole row, so the tally must be made with ``score="aps"``
@@ -56,9 +56,7 @@ class APS(Method):
 
     name = "APS"
     idea = "PS on adaptive scores; ignores the shift"
-    guarantee = "pac-source"
     default_score = "aps"
-    needs_predicted = False
 
     def solve(self, tally: Tally, task: Task) -> Solution:
         """Find the one threshold."""
@@ -67,7 +65,7 @@ class APS(Method):
                 f"method APS needs a tally of adaptive scores, this one holds {tally.score!r} scores. "
                 'Make it from the scores with score="aps".'
             )
-        return PS().solve(tally, task)
+        return super().solve(tally, task)
 
 
 def pac_threshold(tally: Tally, counts: IntArray, *, epsilon: float, delta: float) -> float:

@@ -4,6 +4,7 @@ import json
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, time, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from pacshift.bounds import Interval
 from pacshift.certificate import Certificate
 from pacshift.errors import InputError
 from pacshift.files.writing import PathLike, atomic_write
-from pacshift.monitor.calendar import Gap
+from pacshift.monitor.calendar import Gap, day_of, find_gaps
 from pacshift.monitor.verdict import Verdict
 from pacshift.tally import Tally
 from pacshift.tally.grid import mean_binned_size
@@ -246,7 +247,7 @@ def write_history(history: Iterable[PeriodReport], path: PathLike, *, overwrite:
             draft.write_text(json.dumps(rows, indent=1, ensure_ascii=False), encoding="utf-8")
             return len(rows)
         if kind == ".prom":
-            draft.write_text(_metrics(rows), encoding="utf-8")
+            draft.write_text(_metrics(rows, reports), encoding="utf-8")
             return len(rows)
         import pyarrow as pa
         from pyarrow import csv, feather, parquet
@@ -264,12 +265,17 @@ def write_history(history: Iterable[PeriodReport], path: PathLike, *, overwrite:
     return len(rows)
 
 
-def _metrics(rows: Iterable[dict[str, Any]]) -> str:
+def _metrics(rows: Iterable[dict[str, Any]], reports: Sequence[PeriodReport]) -> str:
     """Gauges of one period: what a collector of text files hands on, and an alert rule looks at.
 
-    The period is no label of them: every one would begin new series.
+    The period is no label of them: every one would begin new series. Its end tells which it is, and how old.
     """
-    gauges: dict[str, list[str]] = {}
+    spans = [(report.start, report.end) for report in reports]
+    gaps = sum(gap.periods for gap in find_gaps(spans))
+    gauges = {"pacshift_periods_without_rows": [f"pacshift_periods_without_rows {gaps}"]}
+    if reports and (last := day_of(reports[-1].end)) is not None:
+        end = datetime.combine(last + timedelta(days=1), time(), UTC).timestamp()
+        gauges["pacshift_period_end_seconds"] = [f"pacshift_period_end_seconds {end!r}"]
     for row in rows:
         metric, _, label = row["metric"].partition(": ")
         name, of_class = f"pacshift_{metric.replace(' ', '_')}", []

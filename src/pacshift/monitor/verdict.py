@@ -35,10 +35,8 @@ FRESH_SHARE = 0.8
 """Share of δ for the fresh certificates. What is left covers the test of label shift, at a tenth of theirs.
 A round number; not measured."""
 
-NEW_SOURCE = (
-    "pacshift.label_sheet(...) draws the rows, and Monitor.new_source(...) compares later periods with them"
-)
-"""What to do with labels after label shift was rejected."""
+NEW_SOURCE = "Later periods are then compared with these rows"
+"""What labels are for after label shift was rejected. Terminal and page say the commands."""
 USE_FRESH = "Use this period's own certificate instead."
 HAS_FRESH = "This period's own certificate has the promise."
 
@@ -80,7 +78,7 @@ def fresh_certificate(
             warnings.simplefilter("ignore", UninformativeWarning)  # few rows: the verdict says what is not proven
             return replace(certify(Data(tally), method, request), columns=columns)
     except AssumptionError as error:
-        return f"{error.refusal} {next_steps(error.expected_sizes, command=NEW_SOURCE)}"
+        return f"{error.refusal} {next_steps(command=NEW_SOURCE)}"  # sizes were expected for this report's delta
 
 
 def lies_below(in_use: Certificate, fresh: Certificate) -> bool:

@@ -139,7 +139,7 @@ def render_history(monitor: Monitor, *, gaps: Sequence[Gap] | None = None, words
         tone=VERDICTS[history[-1].verdict].tone,
         counts=[(VERDICTS[one], verdicts.count(one)) for one in get_args(Verdict)],
         word_of=word_of,
-        alerts=[(report, way_on(monitor, report, words)) for report in history if report.alert][-MAX_ALERTS:],
+        alerts=[(report, way_on(monitor, report, words)) for report in history[:-1] if report.alert][-MAX_ALERTS:],
         way_on=way_on(monitor, history[-1], words),
         is_complete=words is not None,
         in_use_epsilons=in_use_epsilons(history),
@@ -228,7 +228,7 @@ def error_over_time(history: Sequence[PeriodReport], figure: Figure) -> None:
         ax.axvspan(place - 0.4, place + 0.4, facecolor=LIMIT, linewidth=0, alpha=0.3, label=label)
     limit_line(ax, history[0].epsilon, "allowed")
     ax.set_ylim(bottom=0)
-    finish(ax, y="missed", percent="y", columns=3)
+    finish(ax, y="missed", percent="y")
 
 
 def mix_over_time(history: Sequence[PeriodReport], source_mix: FloatArray, figure: Figure) -> None:
@@ -265,7 +265,7 @@ def size_over_time(history: Sequence[PeriodReport], figure: Figure) -> None:
         sizes = np.full(places[-1] + 1, np.nan)  # a line breaks where there is no period
         sizes[places] = [np.nan if (size := getattr(report, name)) is None else size for report in history]
         ax.plot(sizes, style, linewidth=1, markersize=4, color=TARGET, markerfacecolor=face, label=label)
-    finish(ax, y="labels per set")
+    finish(ax, y="labels per set", columns=1)
 
 
 def _axes(ax: Axes, history: Sequence[PeriodReport]) -> tuple[Axes, list[int]]:

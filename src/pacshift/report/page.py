@@ -15,7 +15,7 @@ from markupsafe import Markup
 from matplotlib.figure import Figure
 
 from pacshift.assumption import Assumption
-from pacshift.files.origin import pacshift_version
+from pacshift.files.origin import PACSHIFT_VERSION
 from pacshift.files.writing import atomic_write
 from pacshift.plots import assumption_groups, axes
 from pacshift.plots.pictures import MAX_GROUPS_SHOWN
@@ -54,7 +54,7 @@ GROUPS_ALT = (
 
 def render(template: str, **content: Any) -> str:
     """The HTML of a template."""
-    return ENVIRONMENT.get_template(template).render(version=pacshift_version(), **content)
+    return ENVIRONMENT.get_template(template).render(version=PACSHIFT_VERSION, **content)
 
 
 def write_page(html: str, path: str | os.PathLike[str], *, overwrite: bool) -> None:

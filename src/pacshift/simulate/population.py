@@ -25,9 +25,6 @@ shift."""
 BIAS = 0.3
 """Standard deviation of the bias that the logit of each class has: scores are not calibrated, but not absurd."""
 
-HIGHEST_PRICE = 1e12
-"""Beyond it a missed label costs more than any set size. A round number."""
-
 GAP_UNIT = 1024
 """Stored scores are log-probability gaps to the row's largest, in units of 1/1024 (0.1 % of the value): two bytes
 each."""
@@ -404,34 +401,6 @@ class Population:
         position = int(np.searchsorted(missed, allowed, side="right"))
         return float(self._true_scores[order][min(position, len(order) - 1)])
 
-    def best_class_thresholds(self, epsilon: float, mix: Any, *, class_epsilon: float = 1.0) -> FloatArray:
-        """Find the thresholds per class with the smallest sets whose error under ``mix`` is at most ``epsilon``.
-
-        By default a class may be missed always, if that makes the sets smallest. The search goes along the convex
-        hull of error and size, so it is exact up to a few rows per class; without a limit per class it is never
-        worse than the best single threshold.
-
-        Parameters
-        ----------
-        epsilon : float
-            Allowed error, strictly between 0 and 1.
-        mix : array-like of shape (K,)
-            Label mix of the population that is asked about; scaled to add up to 1.
-        class_epsilon : float, default 1
-            No class may be missed more often than this.
-
-        Returns
-        -------
-        numpy.ndarray of shape (K,)
-            One threshold per class; infinite for a class that is in no set.
-        """
-        allowed, most = check_rate(epsilon, "epsilon") * (1 + ROUNDING), class_epsilon * (1 + ROUNDING)
-        found = cheapest_thresholds(self.scores, self.index, self.row_shares(mix), allowed, most)
-        if class_epsilon < 1:
-            return found
-        single = np.full(len(self.classes), self.best_threshold(epsilon, mix))
-        return min(found, single, key=lambda thresholds: self.size(thresholds, mix))
-
     @cached_property
     def _true_scores(self) -> NDArray[np.floating[Any]]:
         return np.asarray(self.scores[np.arange(len(self.index)), self.index])
@@ -459,53 +428,6 @@ class Population:
         shares = self._class_shares(mix)
         # A sum, not `@`: the same bits on any number of BLAS threads.
         return float((shares * by_class)[shares > 0].sum())
-
-
-def cheapest_thresholds(
-    scores: NDArray[np.floating[Any]], index: IntArray, shares: FloatArray, allowed: float, most: float = 1.0
-) -> FloatArray:
-    """Thresholds per class that miss at most ``allowed``, and of each class at most the share ``most``.
-
-    ``shares`` are the probabilities of the rows.
-
-    Error and size are sums over the columns. So a price per missed label decides every column by itself, and
-    bisection finds the lowest price at which few enough labels are missed. What is left of the allowed error goes
-    to the column where it saves most.
-    """
-    columns = []  # of each class thresholds in rising order, what each misses, and what it adds to the size
-    for label, column in enumerate(scores.T):
-        own, order = index == label, np.argsort(column)
-        # Only the scores of the class's own rows change what is missed; infinity is never in a set.
-        thresholds = np.append(np.unique(column[own]), np.inf)
-        place = np.searchsorted(column[order], thresholds)
-        below = np.concatenate([[0.0], np.cumsum(shares[order])])
-        missed = np.concatenate([[0.0], np.cumsum((shares * own)[order])])[place]
-        kept = missed <= most * missed[-1]
-        columns.append((thresholds[kept], missed[kept], (below[-1] - below[place])[kept]))
-
-    def chosen(price: float) -> list[int]:
-        return [int(np.argmin(size + price * missed)) for _, missed, size in columns]
-
-    def total_missed(places: list[int]) -> float:
-        return sum(float(missed[place]) for (_, missed, _), place in zip(columns, places, strict=True))
-
-    low, high = 0.0, 1.0
-    while total_missed(chosen(high)) > allowed and high < HIGHEST_PRICE:
-        low, high = high, 2 * high
-    while high - low > 1e-9 * high:
-        middle = (low + high) / 2
-        low, high = (middle, high) if total_missed(chosen(middle)) > allowed else (low, middle)
-    places = chosen(high)
-    for _ in columns:  # raise the one threshold that saves most with the allowed error that is left
-        rest = allowed - total_missed(places)
-        further = [
-            int(np.searchsorted(missed, missed[place] + rest, side="right")) - 1
-            for (_, missed, _), place in zip(columns, places, strict=True)
-        ]
-        saved = [size[a] - size[b] for (_, _, size), a, b in zip(columns, places, further, strict=True)]
-        best = int(np.argmax(saved))
-        places[best] = max(places[best], further[best])
-    return np.array([thresholds[place] for (thresholds, _, _), place in zip(columns, places, strict=True)])
 
 
 def same_everywhere(scores: NDArray[np.floating[Any]]) -> FloatArray:

@@ -690,7 +690,11 @@ def _data(certificate: Certificate) -> Iterator[Statement]:
             f"Left out: {', '.join(parts)}{more}. If such rows differ from the others, the promise is not about "
             "them."
         )
-        yield Statement("left out", "", said)
+        counts = {
+            side: sum(one.left_out or 0 for one in found if one.role == side) for side in ("source", "target")
+        }
+        short = " and ".join(f"{count:,} {side}" for side, count in counts.items() if count)
+        yield Statement("left out", f"Left out: {short} rows. The promise is not about such rows.", said)
     least = certificate.accuracy
     if least is not None and tells_accuracy(least, certificate.prevalence, len(certificate.classes)):
         said = (
