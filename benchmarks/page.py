@@ -28,8 +28,8 @@ BLOCKS = {
     "benchmarks/results/guarantee.md": ("guarantee", "hunt"),
     "docs/cases.md": ("cases-people", "cases-headlines"),
     "docs/how-much-data.md": ("needs",),
-    "docs/methods/shares.md": ("shares",),
-    "docs/judges.md": ("judges", "judges-shift"),
+    "benchmarks/results/shares.md": ("shares",),
+    "benchmarks/results/judges.md": ("judges", "judges-shift"),
     "benchmarks/results/boxes.md": ("boxes",),
     "benchmarks/results/sharpness.md": ("sharpness",),
     "benchmarks/results/power.md": ("power", "power-unseen"),
@@ -38,17 +38,13 @@ BLOCKS = {
     "benchmarks/results/strata-cost.md": ("strata-cost",),
     "benchmarks/results/strata-danger.md": ("strata-danger",),
     "benchmarks/results/plans.md": ("plans",),
-    "docs/methods/accept.md": ("accept",),
+    "benchmarks/results/accept.md": ("accept",),
     "benchmarks/results/accept-choices.md": ("accept-choices",),
     "benchmarks/results/populations.md": ("populations",),
     "benchmarks/results/many-classes.md": ("many",),
     "paper/data-sets.md": ("shipped", "twins"),
-    "docs/reproduce.md": (
-        "reproduce-short",
-        "verdicts",
-        "questions",
-    ),
-    "benchmarks/results/reproduce.md": ("panels", "figures", "counts", "heart-misses"),
+    "docs/reproduce.md": ("reproduce-short",),
+    "benchmarks/results/reproduce.md": ("verdicts", "questions", "panels", "figures", "counts", "heart-misses"),
 }
 """Pages with the blocks that the lab writes. Those of the site are in docs/, the others in RESULTS."""
 
