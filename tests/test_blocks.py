@@ -82,7 +82,7 @@ EVERYTHING, THREE = Interval(np.zeros((2, 2)), np.ones((2, 2))), Interval(np.zer
         (lambda: blocks.pac_threshold([0.1, np.nan], epsilon=0.1, delta=0.1), "finite number per row, got NaN"),
         (lambda: blocks.prevalence_region([[1, 2], [3]], [1, 1], delta=0.1), "numbers, in rows of one length"),
         (lambda: blocks.bbse(np.full((2, 2), 1e300), [1, 1]), "whole numbers, 0 to 1e"),
-        (lambda: blocks.bbse(np.eye(2), [1, 1], ridge=[0, 1]), "ridge must be 0 or more"),
+        (lambda: blocks.bbse(np.eye(2), [1, 1], ridge=[0, 1]), "ridge must be 0 or more"),  # type: ignore[arg-type]
         (lambda: blocks.bbse_soft({}, [1, 1]), "confusion must be numbers"),
         (lambda: blocks.clopper_pearson([1, 2], [3, 4, 5], delta=0.1), r"shapes \(2,\) and \(3,\)"),
         (lambda: blocks.split_delta(0.1, "ab"), "n_classes must be whole numbers"),
