@@ -70,7 +70,7 @@ def _tables(sample: Sample, method: Method, asked: dict[str, Any]) -> Certificat
     import pyarrow.csv
     import pyarrow.parquet
 
-    from pacshift import tally_table
+    from pacshift import read
 
     counting = {"score": asked.get("score", method.default_score), "grid": True}
     columns = {f"p_{label}": sample.source[:, label] for label in range(sample.source.shape[1])}
@@ -78,7 +78,7 @@ def _tables(sample: Sample, method: Method, asked: dict[str, Any]) -> Certificat
         source, target = Path(folder, "source.csv"), Path(folder, "target.parquet")
         pyarrow.csv.write_csv(pa.table(columns | {"y": sample.labels}), source)
         pyarrow.parquet.write_table(pa.table({f"p_{k}": row for k, row in enumerate(sample.target.T)}), target)
-        tally = tally_table(source, label="y", **counting) + tally_table(target, label=None)
+        tally = read(source, label="y").tally(**counting) + read(target).tally()
     return _from_tally(tally, sample, method, asked, counting)
 
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from multiprocessing import get_context
-from typing import Protocol
+from typing import Any, Protocol
 from zlib import crc32
 
 import numpy as np
@@ -32,6 +32,7 @@ from benchmarks.hunt_tries import (
 )
 from benchmarks.hunt_worlds import (
     SIZES,
+    World,
     coin_world,
     forest_world,
     knife_world,
@@ -71,7 +72,11 @@ SHARES = {DEFAULT: 0.3, BY_LABELS: 0.1}
 """Shares of the random worlds for what most users get, besides their turns among all: the method of those who
 choose none, and what certifies where label shift is rejected."""
 
-LABELS = ("target_labels",)
+
+def labelled(name: str, world: World, subject: Subject = BY_LABELS, share: float = 0.1, **asked: Any) -> Try:
+    """A try with labels of a share of the target."""
+    return Try(name, world, subject, 0.2, ("target_labels",), label_share=share, **asked)
+
 
 NAMED = {
     case.name: case
@@ -90,57 +95,22 @@ NAMED = {
         Try("known weights", weights_world(), Subject("ORACLE", "ORACLE"), 0.05, seed=4),
         Try("aps in order", ordered_world(), Subject("PS", "PS"), 0.05, ("score=aps",), seed=27),
         Try("raps in order", ordered_world(), Subject("PS", "PS"), 0.05, ("score=raps",), seed=27),
-        Try("labels, rows", labels_world(340), BY_LABELS, 0.2, ("target_labels",)),
-        Try("labels, few", labels_world(210), BY_LABELS, 0.2, ("target_labels",)),
-        Try("labels, counts", labels_world(340), BY_LABELS, 0.2, ("target_labels",), route="tally"),
-        Try("labels, sheet", labels_world(340), BY_LABELS, 0.2, ("target_labels",), route="sheet"),
-        Try("labels, refuted", labels_world(1000), DEFAULT, 0.2, ("target_labels",), label_share=0.034),
+        labelled("labels, rows", labels_world(340)),
+        labelled("labels, few", labels_world(210)),
+        labelled("labels, counts", labels_world(340), route="tally"),
+        labelled("labels, sheet", labels_world(340), route="sheet"),
+        labelled("labels, refuted", labels_world(1000), DEFAULT, 0.034),
         Try("ids, 0 to 598", patients_world(599), BY_CLASS, 0.05, route="groups", ids="numbers"),
         Try("ids, 0 to 598, PS-LP", patients_world(599), DEFAULT, 0.05, route="groups", ids="numbers"),
         Try("ids, patient_0 to 1130", patients_world(1131), BY_CLASS, 0.05, route="groups", ids="patient_"),
         Try("ids, alike on both sides", two_kinds_world(), Subject(MIX), 0.05, route="groups"),
-        Try(
-            "one label per patient",
-            visits_world(),
-            BY_LABELS,
-            0.2,
-            LABELS,
-            "groups",
-            labels_per="group",
-            label_share=1,
-        ),
-        Try(
-            "looks, largest thresholds",
-            labels_world(340),
-            BY_LABELS,
-            0.2,
-            LABELS,
-            "sheet, largest thresholds",
-            label_share=1,
-        ),
-        Try(
-            "blank rows of a sheet", labels_world(340), BY_LABELS, 0.2, LABELS, "sheet, left blank", label_share=1
-        ),
-        Try("shares and labels", two_kinds_world(), Subject(MIX), 0.2, LABELS, label_share=0.1),
-        Try("looks, new source", looks_world(), BY_CLASS, 0.2, LABELS, "monitor", label_share=0.25),
-        Try(
-            "own source, 20",
-            synthetic_world(20, 1000),
-            BY_LABELS,
-            0.2,
-            LABELS,
-            "labels as source",
-            label_share=0.2,
-        ),
-        Try(
-            "own source, 60",
-            synthetic_world(60, 1500),
-            BY_LABELS,
-            0.2,
-            LABELS,
-            "labels as source",
-            label_share=0.2,
-        ),
+        labelled("one label per patient", visits_world(), share=1, route="groups", labels_per="group"),
+        labelled("looks, largest thresholds", labels_world(340), share=1, route="sheet, largest thresholds"),
+        labelled("blank rows of a sheet", labels_world(340), share=1, route="sheet, left blank"),
+        labelled("shares and labels", two_kinds_world(), Subject(MIX)),
+        labelled("looks, new source", looks_world(), BY_CLASS, 0.25, route="monitor"),
+        labelled("own source, 20", synthetic_world(20, 1000), share=0.2, route="labels as source"),
+        labelled("own source, 60", synthetic_world(60, 1500), share=0.2, route="labels as source"),
         Try("trees, used in float32", forest_world(20, 0.1), BY_CLASS, 0.05, floats=("float64", "float32")),
         Try("accepted, knife", knife_world(), ACCEPT, 0.2),
         Try("accepted, knife, counts", knife_world(), ACCEPT, 0.2, route="tally"),
@@ -150,10 +120,10 @@ NAMED = {
             knife_world(0.02, 0.02, 0.1505, shifted=False),
             ACCEPT,
             0.2,
-            ("label_error", *LABELS),
+            ("label_error", "target_labels"),
             label_share=0.5,
         ),
-        Try("accepted, labels", knife_world(shifted=False), ACCEPT, 0.2, LABELS, label_share=0.5),
+        labelled("accepted, labels", knife_world(shifted=False), ACCEPT, 0.5),
         Try("accepted, ties, used in float32", ties_world(), ACCEPT, 0.2, floats=("float64", "float32")),
         Try("trees, made in float32", forest_world(10, 0.03), BY_CLASS, 0.05, floats=("float32", "float64")),
     )

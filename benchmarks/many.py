@@ -182,7 +182,7 @@ def rows_of(case: Case) -> str:
 
 
 def hidden_error(mix: FloatArray, counts: IntArray) -> float:
-    """The error that no rule could see in these rows ("What theory allows" of docs/methods/many-classes.md)."""
+    """The error that no rule could see ("What theory allows" of benchmarks/results/many-classes.md)."""
     return float((mix * np.expm1(-np.log(2 * DELTA) / counts)).max())
 
 

@@ -273,7 +273,7 @@ def figure(result: PanelResult) -> str:
     """One panel's box plots with the label of the paper's figure."""
     panel = result.panel
     title = f"{result.title}, `{panel.name}` ({panel.figure})"
-    return f"**{title}**\n\n![Error and size, {panel.name}](figures/reproduce/{panel.name}.png)"
+    return f"**{title}**\n\n![Error and size, {panel.name}](../../docs/figures/reproduce/{panel.name}.png)"
 
 
 def shipped_table(data_dir: str | None) -> str:

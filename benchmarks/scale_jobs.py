@@ -139,16 +139,16 @@ def _polars(path: str) -> Any:
 
 
 def _tally(job: dict[str, Any], *, soft: bool = True) -> Any:
-    from pacshift import tally_table
+    from pacshift import read
 
-    return tally_table(job["path"], label="label", scores=job.get("scores", "p_*"), soft=soft)
+    return read(job["path"], label="label", scores=job.get("scores", "p_*")).tally(soft=soft)
 
 
 def _sets(job: dict[str, Any]) -> Any:
-    from pacshift import calibrate, tally_table, write_sets
+    from pacshift import calibrate, read, write_sets
 
     first = sorted(Path(job["path"]).iterdir())[0]
-    certificate = calibrate(tally_table(first, label="label"), epsilon=0.1, delta=0.05, method="PS")
+    certificate = calibrate(read(first, label="label").tally(), epsilon=0.1, delta=0.05, method="PS")
     return write_sets(certificate, job["path"], Path(job["path"]).parent / "sets.parquet", overwrite=True)
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pacshift import Population, Tally, calibrate, evaluate, read, tally_table
+from pacshift import Population, Tally, calibrate, evaluate, read
 
 NAMES = ["healthy", "pneumonia", "effusion"]
 model = Population.synthetic(NAMES, strength=3, rng=0)  # the same model in every hospital
@@ -26,8 +26,8 @@ for hospital, (n, seed) in HOSPITALS.items():
     pq.write_table(patients(n, [0.3, 0.6, 0.1], seed + 10), f"{hospital}-winter.parquet")
 
     # As `pacshift tally north-labelled.parquet --label diagnosis --leave-out soft -o north-labelled.tally` does.
-    tally_table(f"{hospital}-labelled.parquet", label="diagnosis", soft=False).save(f"{hospital}-labelled.tally")
-    tally_table(f"{hospital}-winter.parquet", label=None, soft=False).save(f"{hospital}-winter.tally")
+    read(f"{hospital}-labelled.parquet", label="diagnosis").tally(soft=False).save(f"{hospital}-labelled.tally")
+    read(f"{hospital}-winter.parquet").tally(soft=False).save(f"{hospital}-winter.tally")
 
 # In one place: add and calibrate. As `pacshift calibrate *.tally --epsilon 0.05 --delta 0.05` does.
 files = sorted(Path().glob("*.tally"))

@@ -33,11 +33,11 @@ def good(*words: object, program: typer.Typer = app) -> Result:
 
 
 def bad(*words: object, code: int = 2, program: typer.Typer = app) -> str:
-    """One clear line on stderr, nothing on stdout, no traceback."""
+    """One clear line on stderr, an error or a refusal, nothing on stdout, no traceback."""
     result = run(*words, program=program)
     assert result.exit_code == code, result.output
     assert result.stdout == ""
-    assert result.stderr.startswith("error: ")
+    assert result.stderr.startswith("refused: " if code == 3 else "error: ")
     assert result.stderr.count("\n") == 1
     return result.stderr
 

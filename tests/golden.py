@@ -251,6 +251,10 @@ def asking(verb: Callable[..., Any], shown: Callable[[Any], object], **always: A
     return ask
 
 
+def counted(table: Any, *, grid: bool | None = None, sha256: bool = False, **reading: Any) -> Tally:
+    return pacshift.read(table, **reading).tally(grid=grid, sha256=sha256)
+
+
 def in_memory() -> Iterator[tuple[str, Request]]:
     rows = data()
     S, ys, T = rows["s"], rows["s labels"], rows["t"]
@@ -365,7 +369,7 @@ def in_memory() -> Iterator[tuple[str, Request]]:
 def on_tables() -> Iterator[tuple[str, Request]]:
     files = {"s.parquet": "label", "s.csv": "label", "t.parquet": None, "sb.csv": "label", "hole.parquet": "label"}
     designs: tuple[dict[str, Any], ...] = ({}, {"group": "patient_id"}, {"grid": False, "sha256": True})
-    tally = asking(pacshift.tally_table, counts_of, drop_invalid=True)
+    tally = asking(counted, counts_of, drop_invalid=True)
     for file, label in files.items():
         for options in designs:
             yield f"tally {file} {options}", tally(file, label=label, **options)
@@ -516,7 +520,7 @@ def on_spark() -> Iterator[tuple[str, Request]]:
     def read(file: str) -> Any:
         return session.read.parquet(str(Path(file).absolute()))
 
-    tally = asking(pacshift.tally_table, counts_of, drop_invalid=True)
+    tally = asking(counted, counts_of, drop_invalid=True)
     for file, label in (("s.parquet", "label"), ("sb.parquet", "label"), ("t.parquet", None)):
         for group in (None, "patient_id"):
             yield f"tally {file} {group}", tally(read(file), label=label, group=group)

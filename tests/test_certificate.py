@@ -78,9 +78,9 @@ def test_set_sizes_are_counted(certificate: Certificate) -> None:
 
 
 def test_wrong_scores_are_refused(certificate: Certificate) -> None:
-    with pytest.raises(InputError, match="scores: 2 score columns but 3 class names"):
+    with pytest.raises(InputError, match="scores: 2 score columns, but there are 3 classes"):
         certificate.sets(np.ones((2, 2)))
-    with pytest.raises(InputError, match=r"scores: 1 rows? cannot be used .*, the first is row 1"):
+    with pytest.raises(InputError, match=r"scores: 1 row has NaN or infinite scores, the first is row 1"):
         certificate.sets([[0.1, 0.2, 0.7], [0.1, np.nan, 0.2]])
 
 

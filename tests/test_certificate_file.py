@@ -20,13 +20,12 @@ from hypothesis import strategies as st
 
 from certificates import birds, every_shape
 from pacshift import METHODS, Certificate, InputError, Interval, PacshiftError, Population, calibrate
-from pacshift.assumption import Assumption, Noticeable
+from pacshift.assumption import Assumption
 from pacshift.bounds import BoundCurve, Sensitivity
 from pacshift.certificate import file
 from pacshift.certificate.file import json_schema, to_document
 from pacshift.files.codec import seal
 from pacshift.methods import MethodFacts
-from pacshift.methods.base import facts_of
 from pacshift.report import render_report
 from pacshift.rows.columns import Columns
 from pacshift.scores.check import MIN_RATE
@@ -39,7 +38,6 @@ FILES = Path(__file__).parent / "files"
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 Place: TypeAlias = tuple[str | int, ...]
 FINITE = st.floats(allow_nan=False, allow_infinity=False)  # subnormal numbers and -0.0 included
-THRESHOLDS = FINITE | st.sampled_from([-math.inf, math.inf, 5e-324, -0.0, 2.2250738585072014e-308, 0.1])
 POSITIVE = st.floats(0, allow_nan=False) | st.just(5e-324)
 RATES = st.floats(MIN_RATE, 1, exclude_max=True)
 COUNTS = st.integers(0, 2**55)
@@ -48,8 +46,8 @@ NAMES = st.lists(
     | st.integers(-(2**63), 2**64 - 1)
     | FINITE
     | st.booleans(),
-    min_size=2,
-    max_size=6,
+    min_size=3,
+    max_size=3,
     unique_by=(hash, text_of),
 )
 
@@ -62,86 +60,51 @@ def intervals(draw: st.DrawFn, size: int, numbers: st.SearchStrategy[float] = PO
     return Interval(ends[:, 0].copy(), ends[:, 1].copy())
 
 
-def registered(name: str) -> tuple[str, Any, MethodFacts]:
-    return name, METHODS[name].guarantee, facts_of(METHODS[name]())
-
-
-@st.composite
-def unregistered(draw: st.DrawFn) -> tuple[str, Any, MethodFacts]:
-    text, flag = st.text(st.characters(codec="utf-8")), st.booleans()
-    name = draw(text.filter(lambda name: name not in METHODS))
-    guarantee = draw(st.sampled_from(["pac-target", "pac-source", "marginal", "none"]))
-    return name, guarantee, draw(st.builds(MethodFacts, text, flag, text, flag, flag))
-
-
-@st.composite
-def assumptions(draw: st.DrawFn, size: int) -> Assumption:
-    text, groups = st.text(st.characters(codec="utf-8")), draw(st.integers(0, 4))
-    shares = st.lists(st.floats(0, 1), min_size=groups, max_size=groups).map(lambda found: np.array(found, float))
-    low, high = draw(shares), draw(shares)
-    return Assumption(
-        level=draw(RATES),
-        refuted=False,
-        mix=np.array(draw(st.lists(st.floats(0, 1), min_size=size, max_size=size))),
-        groups=tuple(draw(st.lists(text, min_size=groups, max_size=groups))),
-        observed=draw(shares),
-        explained=draw(shares),
-        allowed=Interval(np.minimum(low, high), np.maximum(low, high)),
-        finding=draw(text),
-        noticeable=tuple(Noticeable("new", size, 0.5) for size in draw(st.lists(st.floats(0, 1), max_size=2))),
-    )
-
-
 @st.composite
 def certificates(draw: st.DrawFn) -> Certificate:
-    classes = tuple(draw(NAMES))
-    size = len(classes)
+    """A certificate of three classes, with anything in every field that may hold it."""
+    text, counts = st.text(st.characters(codec="utf-8")), np.array(draw(st.tuples(COUNTS, COUNTS, COUNTS)))
+    errors, bounds = np.array(draw(st.lists(st.tuples(SHARES, SHARES), max_size=5))).reshape(-1, 2).T
     kinds = (
         st.tuples(FINITE, FINITE, FINITE).map(sorted).map(lambda ends: ScoreKind(ends[0], ends[2], ends[1], True))
     )
-    method, guarantee, facts = draw(st.sampled_from(sorted(METHODS)).map(registered) | unregistered())
-    counts, predicted = (np.array(draw(st.lists(COUNTS, min_size=size, max_size=size))) for _ in range(2))
-    predicted[0] += 1  # PS-T needs a labelled row
-    errors, bounds = np.array(draw(st.lists(st.tuples(SHARES, SHARES), max_size=5))).reshape(-1, 2).T
-    epsilon = draw(RATES)
-    cuts = THRESHOLDS.filter(lambda cut: cut < math.inf) if guarantee.startswith("pac-") else THRESHOLDS
-    return Certificate(
-        thresholds=np.array(draw(st.lists(cuts, min_size=size, max_size=size))),
+    classes, epsilon = tuple(draw(NAMES)), draw(RATES)
+    tested: Any = birds().assumption
+    guarantee: Any = "pac-target"
+    method, facts = "PS-W", birds().facts
+    if draw(st.booleans()):  # a method that nobody knows
+        method, guarantee = draw(text.filter(lambda name: name not in METHODS)), "none"
+        facts = MethodFacts(draw(text), draw(st.booleans()), draw(text), draw(st.booleans()), draw(st.booleans()))
+    return replace(
+        birds(),
+        method=method,
+        guarantee=guarantee,
+        facts=facts,
+        thresholds=np.array(draw(st.tuples(*[FINITE | st.just(-math.inf if method == "PS-W" else math.inf)] * 3))),
         classes=classes,
         epsilon=epsilon,
         delta=draw(RATES),
-        method=method,
-        options=draw(st.dictionaries(st.text(st.characters(codec="utf-8")), st.none() | FINITE | st.booleans())),
+        options=draw(st.dictionaries(text, st.none() | FINITE | st.booleans())),
         score=draw(st.sampled_from(["probability", "aps", "margin", "custom"])),
-        guarantee=guarantee,
-        facts=facts,
         n_source=int(counts.sum()),
-        n_target=int(predicted.sum()),
-        n_target_labels=int(predicted.sum()),
         class_counts=counts,
-        predicted_counts=predicted,
-        weights=draw(st.none() | intervals(size)),
-        prevalence=draw(st.none() | intervals(size, SHARES)),
-        accuracy=draw(st.none() | st.floats(0, 1)),
-        reasons=tuple(draw(st.lists(st.text(st.characters(codec="utf-8")), max_size=2))),
-        notes=tuple(draw(st.lists(st.text(st.characters(codec="utf-8")), max_size=2))),
-        class_miss=draw(st.none() | intervals(size, SHARES)),
-        known_mix=draw(st.none() | intervals(size, SHARES)),
+        weights=draw(st.none() | intervals(3)),
+        prevalence=draw(st.none() | intervals(3, SHARES)),
+        accuracy=draw(st.none() | SHARES),
+        reasons=tuple(draw(st.lists(text, max_size=2))),
+        known_mix=draw(st.none() | intervals(3, SHARES)),
         class_epsilon=draw(st.none() | RATES),
-        one_label_error=draw(st.none() | st.floats(0, 1)),
         contamination=draw(st.floats(0, epsilon, exclude_max=True)),
         score_kind=draw(st.none() | kinds),
-        assumption=draw(st.none() | assumptions(size)),
-        sensitivity=draw(st.none() | st.builds(Sensitivity, st.just(bounds), st.just(bounds))),
-        curve=draw(st.none() | st.builds(BoundCurve, st.just(errors), st.just(bounds), st.floats(0, 1))),
-        set_sizes=draw(
-            st.none() | st.lists(COUNTS, min_size=size + 1, max_size=size + 1).map(lambda sizes: np.array(sizes))
-        ),
+        assumption=draw(st.sampled_from([None, tested.with_largest_differences()])),
+        sensitivity=draw(st.none() | st.just(Sensitivity(bounds, bounds))),
+        curve=draw(st.none() | st.builds(BoundCurve, st.just(errors), st.just(bounds), SHARES)),
+        set_sizes=draw(st.none() | st.tuples(*[COUNTS] * 4).map(np.array)),
         never_empty=draw(st.booleans()),
-        source_grouped=draw(st.none() | st.integers(int(counts.sum()), 2**62).map(Grouped)),
-        target_grouped=draw(st.none() | st.builds(Grouped, st.just(int(predicted.sum())), st.integers(1, 9))),
-        columns=draw(st.sampled_from([None, Columns(("probs",)), Columns(tuple(map(repr, classes)), "label")])),
-        provenance=birds().provenance,
+        source_grouped=draw(st.none() | st.builds(Grouped, st.just(int(counts.sum())), st.integers(1, 9))),
+        columns=draw(st.sampled_from([None, Columns(("probs",)), Columns(("a", "b", "c"), "label")])),
+        find_curves=None,
+        transform=None,
     )
 
 

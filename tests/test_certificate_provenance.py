@@ -86,7 +86,7 @@ def test_warnings_begin_the_day_after_and_name_both_models() -> None:
     assert "valid until 2030-01-31; today is 2030-02-01" in expired
     (other,) = made.warnings(today=date(2030, 1, 1), model_id="b")
     assert "is for model 'a'" in other
-    assert "model 'b'" in other
+    assert "scores are from 'b'" in other
     (unnamed,) = origin(certify()).warnings(model_id="b")
     assert "names no model" in unnamed
     assert origin(certify()).warnings() == []

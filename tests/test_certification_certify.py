@@ -21,7 +21,7 @@ from pacshift import (
     Tally,
     UninformativeWarning,
     calibrate,
-    tally_table,
+    read,
 )
 from pacshift.arrays import FloatArray
 from pacshift.assumption import ASSUMPTION_SHARE
@@ -277,15 +277,15 @@ def test_methods_without_a_promise_about_the_target_are_not_refused(method: str)
     [
         ({"class_epsilon": 0}, "class_epsilon must lie strictly between 0 and 1"),
         ({"contamination": 0.1}, "contamination must be below epsilon"),
-        ({"weights": [1, 1, 1]}, "weights are the true importance weights for ORACLE; method PS-LW does not use"),
+        ({"weights": [1, 1, 1]}, "weights are the true weights for ORACLE; method PS-LW does not use"),
         ({"contamination": -0.1}, "contamination must be a share"),
         ({"contamination": "much"}, "contamination must be a share"),
         ({"known_mix": [0.1]}, "known_mix must be a dictionary"),
         ({"known_mix": {"00": (0, 1)}}, "'00' is not a class"),
         ({"known_mix": {"0": (0, 1), 0: (0, 0.5)}}, "class 0 is named twice"),
-        ({"known_mix": {0: 0.3}}, "two numbers, 0 <= low <= high <= 1"),
-        ({"known_mix": {0: (0.5, 0.4)}}, "two numbers, 0 <= low <= high <= 1"),
-        ({"known_mix": {0: (0, 0.1), 1: (0, 0.1), 2: (0, 0.1)}}, "the upper bounds to 0.3. Widen"),
+        ({"known_mix": {0: 0.3}}, "must be low and high with 0 <= low <= high <= 1"),
+        ({"known_mix": {0: (0.5, 0.4)}}, "must be low and high with 0 <= low <= high <= 1"),
+        ({"known_mix": {0: (0, 0.1), 1: (0, 0.1), 2: (0, 0.1)}}, "these upper bounds only to 0.3. Widen"),
     ],
 )
 def test_requests_that_break_a_rule_are_refused(request_: dict[str, Any], message: str) -> None:
@@ -296,7 +296,9 @@ def test_requests_that_break_a_rule_are_refused(request_: dict[str, Any], messag
 def test_logits_and_probabilities_are_not_mixed_up() -> None:
     scores, labels = POPULATION.draw(MIX["source"], 500, rng=0)
     logits = np.log(scores) + 3
-    with pytest.raises(InputError, match="target: the source's scores are probabilities that sum to 1"):
+    with pytest.raises(
+        InputError, match=r"target: these scores are .*, but the source's are probabilities that sum to 1"
+    ):
         calibrate(scores, labels, logits, epsilon=0.1, delta=0.1)
     with pytest.raises(InputError, match="Pass the raw scores"):
         calibrate(logits, labels, scores, epsilon=0.1, delta=0.1)
@@ -321,14 +323,14 @@ def test_what_takes_time_is_logged_and_nothing_is_printed(
     target = POPULATION.draw(MIX["source"], 400, rng=1)[0]
     with caplog.at_level(logging.INFO, logger="pacshift"):
         calibrate(scores, labels, target, method="PS-LW")
-        tally_table(pd.DataFrame({"p_0": target[:, 0], "p_1": 1 - target[:, 0]}), label=None)
+        read(pd.DataFrame({"p_0": target[:, 0], "p_1": 1 - target[:, 0]})).tally()
     said = [message.rpartition(" in ")[0] for message in caplog.messages if message.endswith(" s")]
     assert said == [
         "counted 500 rows of the source",
         "counted 400 rows of the target",
         "label shift was tested and not rejected",
         "PS-LW found thresholds",
-        "counted 400 rows of the table",
+        "counted 400 rows of the target",
     ]
     assert {record.name.partition(".")[0] for record in caplog.records} == {"pacshift"}
     assert capsys.readouterr() == ("", "")

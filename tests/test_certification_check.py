@@ -16,7 +16,6 @@ import pacshift
 from certificates import birds
 from pacshift import Certificate, InputError, Population, check, evaluate
 from pacshift.arrays import BoolArray
-from pacshift.certification.check import check_evaluation
 from pacshift.methods import MethodFacts
 from pacshift.rows.columns import Columns
 
@@ -145,7 +144,7 @@ def test_sets_with_one_label_are_counted_by_themselves() -> None:
 def test_rows_to_decide_would_probably_decide(n: int, share: float) -> None:
     made = certificate()
     missed = round(share * n)
-    found = check_evaluation(made, evaluate(*rows(n, missed), classes=NAMES), level=0.95)
+    found = check(made, *rows(n, missed))
     if found.verdict != "not-proven" or found.rows_to_decide is None:
         assert found.verdict != "not-proven" or abs(found.error - made.epsilon) < 1e-3
         return

@@ -90,7 +90,7 @@ def test_rows_are_checked_all_the_same(method: str, side: str) -> None:
         rows[side][1234, 2] = bad
         with pytest.raises(InputError, match=f"{side}.*row 1234"):
             calibrate(rows["source"], LABELS, rows["target"], method=method)
-    with pytest.raises(InputError, match="target: the source's scores are probabilities"):
+    with pytest.raises(InputError, match=r"target: these scores are .*, but the source's are probabilities"):
         calibrate(SOURCE, LABELS, np.log(TARGET + 1e-9), method=method)
 
 

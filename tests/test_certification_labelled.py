@@ -314,9 +314,9 @@ def test_missing_labels_in_all_their_forms(given: Any, places: list[int], labels
 @pytest.mark.parametrize(
     ("labels", "options", "said"),
     [
-        ([0, 1], {}, r"one entry per target row \(2,000\).* got shape \(2,\)"),
+        ([0, 1], {}, r"one entry per target row \(2,000\).*; got 2\."),
         ([None] * 2000, {}, "no row has a label"),
-        ([7] + [None] * 1999, {}, "1 label has no score column"),
+        ([7] + [None] * 1999, {}, "1 label not among the classes"),
         ([0] * 2000, {"method": "PS-LW"}, "PS-LW: what it promises is for every label mix"),
         ([0] * 2000, {"method": "PS"}, "is not PAC on the target"),
     ],
@@ -539,9 +539,9 @@ def test_what_cannot_be_is_said(options: dict[str, Any], said: str) -> None:
 
 def test_another_target_is_refused() -> None:
     for target, said in (
-        (TARGET[::-1], "its scores or their order differ"),
-        (TARGET[:-1], "it has 1,499 rows"),
-        (np.vstack([TARGET[1:2], TARGET[1:]]), "its scores or their order differ"),
+        (TARGET[::-1], "has other scores or another order"),
+        (TARGET[:-1], "of 1,500 rows; the target has 1,499"),
+        (np.vstack([TARGET[1:2], TARGET[1:]]), "has other scores or another order"),
     ):
         with pytest.raises(InputError, match=said):
             calibrate(SOURCE, SOURCE_LABELS, target, labelled=filled(100))
@@ -596,7 +596,7 @@ def test_a_sheet_of_logits_is_about_the_logits() -> None:
     made = calibrate(logits[0], SOURCE_LABELS, logits[1], labelled=filled(200, sheet), method="PS-T", softmax=True)
     same = certify(filled(200))
     assert np.allclose(made.thresholds, same.thresholds, rtol=1e-6)  # logits are rounded to single precision
-    with pytest.raises(InputError, match="its scores or their order differ"):
+    with pytest.raises(InputError, match="has other scores or another order"):
         calibrate(logits[0], SOURCE_LABELS, logits[1], labelled=filled(200), method="PS-T", softmax=True)
 
 

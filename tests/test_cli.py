@@ -27,8 +27,6 @@ def test_demo_shows_who_keeps_the_word(tmp_path: Path) -> None:
     assert list(errors) == [name for name in METHODS if name != "PS-T"]
     assert all((errors[name] or 1) <= 0.1 for name in errors if METHODS[name].guarantee == "pac-target")
     assert (errors["PS"] or 0) > 0.2
-    assert found.rare.sizes["PS-LW"] > 2 * found.rare.sizes["PS-LP"]
-    assert max(found.rare.errors.values()) <= 0.1
     (tmp_path / "file").write_text("")
     assert "cannot make the folder" in bad("demo", "-o", tmp_path / "file")
 
@@ -43,11 +41,15 @@ def test_usage_errors_are_one_line(data: Data) -> None:
     assert "--epsilon" in bad("calibrate", "a.csv", "--epsilon", "much")
     assert "See `" in bad("predict")
     both = data.source, data.target
-    assert "method must be one of" in bad("calibrate", *both, "--method", "PS-X")
-    assert "delta must lie strictly between 0 and 1, got 2.0" in bad("calibrate", *both, "--delta", 2)
+    assert "unknown method 'PS-X'" in bad("calibrate", *both, "--method", "PS-X")
+    assert "delta must lie strictly between 0 and 1, got 2. For 2 % write 0.02" in bad(
+        "calibrate", *both, "--delta", 2
+    )
     assert "epsilon must lie strictly between 0 and 1" in bad("compare", *both, "--epsilon", 0)
     assert "score must be one of" in bad("calibrate", *both, "--score", "x", "-m", "PS")
-    assert "no TARGET: method PS-W needs unlabelled target scores" in bad("calibrate", data.source, "-m", "PS-W")
+    assert "no TARGET: method PS-W needs one. Name it after the SOURCE" in bad(
+        "calibrate", data.source, "-m", "PS-W"
+    )
     assert "--engine must be arrow, spark or the master" in bad("calibrate", "a.csv", "--engine", "duck")
 
 
@@ -58,11 +60,3 @@ def test_unexpected_errors_ask_for_a_report(data: Data, monkeypatch: pytest.Monk
     monkeypatch.setattr(Certificate, "load", broken)
     line = bad("check", data.certificate, data.labelled, code=1)
     assert line == "error: this is a bug in pacshift: RuntimeError: two lines. Please report it.\n"
-
-
-def test_help_has_an_example_for_each_command() -> None:
-    for command in ("demo", "calibrate", "predict", "check", "compare", "report", "methods"):
-        shown = good(command, "--help").stdout
-        assert f"Example: pacshift {command}" in " ".join(shown.split())
-    assert good("--version").stdout.startswith("pacshift 0.")
-    assert "Make and use a certificate" in good().stdout

@@ -48,7 +48,9 @@ def test_everything_is_printed_if_asked_for(data: Data, tmp_path: Path) -> None:
 
 def test_oracle_takes_weights(data: Data, tmp_path: Path) -> None:
     call = ("calibrate", data.source, data.target, "-m", "ORACLE", "-o", tmp_path / "c.json")
-    assert "needs the true importance weights q(y)/p(y), one per class: pass them as --weights." in bad(*call)
+    assert "needs the true weights, each class's share of the target over that of the source: --weights." in bad(
+        *call
+    )
     assert "--weights takes numbers separated by commas, got '1,x'" in bad(*call, "--weights", "1,x")
     assert "weights: one finite number >= 0 per class is needed" in bad(*call, "--weights", "1,2")
     good(*call, "--weights", "0.33,1,5")
@@ -97,12 +99,3 @@ def test_what_is_known_can_refute_with_exit_code_3(data: Data, tmp_path: Path) -
     assert "names class 'wren' twice" in bad(*call, "--known", "wren=0..1", "--known", "wren=0..0.9")
     assert "contamination must be below epsilon" in bad(*call, "--contamination", 0.5)
     assert "Name the label column: --target-label NAME" in bad(*call, "--target-label", "truth")
-
-
-def test_sets_from_logits_are_refused_by_predict(data: Data, tmp_path: Path) -> None:
-    table = pa.parquet.read_table(data.target)
-    logits = pa.table({f"p_{name}": 3 + np.log(table.column(f"p_{name}").to_numpy()) for name in NAMES})
-    pa.parquet.write_table(logits, tmp_path / "logits.parquet")
-    said = bad("predict", data.certificate, tmp_path / "logits.parquet", "-o", tmp_path / "sets.parquet")
-    assert "Apply softmax" in said
-    assert "Apply softmax" in bad("calibrate", data.source, tmp_path / "logits.parquet", "-o", tmp_path / "c.json")

@@ -22,19 +22,20 @@ def test_errors_say_which_table(data: Data, tmp_path: Path) -> None:
     )
     said = bad("calibrate", data.source, tmp_path / "q.parquet", "-o", tmp_path / "c.json")
     assert said.startswith("error: target: the scores were read from the columns 'p_crow', 'p_owl', 'p_wren'")
-    assert "or list its score columns in the order of the classes with --scores." in said
+    assert "or name its score columns with --scores." in said
+    assert "An array in the order of the classes needs --by-position." in said
 
 
-def test_listed_columns_go_by_their_order(data: Data, tmp_path: Path) -> None:
-    """Other class names than columns: only in the order that was listed, and remembered by column name."""
+def test_by_position_from_source_to_check(data: Data, tmp_path: Path) -> None:
+    """Other class names than columns: only in the order that was asked for, and remembered by column name."""
     call = ("calibrate", data.source, data.target, "-m", "PS-W", "--classes", "a,b,c", "-o", tmp_path / "c.json")
     labels = {"crow": "a", "owl": "b", "wren": "c"}
     table = pq.read_table(data.source)
     marked = table.set_column(4, "label", pa.array([labels[name] for name in table["label"].to_pylist()]))
     pq.write_table(marked, tmp_path / "marked.parquet")
     call = (*call[:1], tmp_path / "marked.parquet", *call[2:])
-    assert "list columns that are named otherwise with --scores" in bad(*call)
-    good(*call, "--scores", "p_crow,p_owl,p_wren")
+    assert "order with --by-position." in bad(*call)
+    good(*call, "--by-position")
     target = pq.read_table(data.target)
     pq.write_table(target.select(target.column_names[::-1]), tmp_path / "turned.parquet")
     good("predict", tmp_path / "c.json", tmp_path / "turned.parquet", "-o", tmp_path / "sets.parquet")

@@ -35,7 +35,7 @@ def test_parameters_become_flags(message: str, shown: str) -> None:
 @pytest.mark.parametrize(
     "message",
     [
-        "No column 'label=NAME', 'softmax=True'.",
+        "no column 'label=NAME', 'softmax=True'.",
         'column "it\'s label= here" holds text.',
         r"class 'a\' label= b' is unknown.",
         "label=cat/part-0.parquet: no such file.",

@@ -140,7 +140,7 @@ def test_an_expired_certificate_and_another_model_are_named(folder: Path, monkey
     other = (*start, "--certificate", "old.json", "--model-id", "net 4", "--state", "other")
     said = run(*other)
     assert said.exit_code == 5
-    assert said.stderr.startswith("error: this certificate is for model 'net 3'; the scores are said to come from")
+    assert said.stderr.startswith("error: this certificate is for model 'net 3', but these scores are from")
     assert not Path("other", "manifest.json").exists()  # scores of another model are not counted
     fresh = run(*start, "--state", "watch", "--model-id", "net 4", "--json")
     assert json.loads(fresh.stdout)["warnings"] == []  # fresh certificates remember the model

@@ -137,7 +137,7 @@ def test_what_cannot_be_a_new_source_leaves_the_state_as_it_was(folder: Path) ->
     stateless = [word for word in words if word not in ("--state", "watch")]
     assert "Name the folder: --state DIR" in bad(*stateless)
     assert "--labelled does not go with --adopt" in bad(*words, "--adopt", "2026-08")
-    assert "was made for another target" in bad(*words[:2], "visits/04.parquet", *words[3:])
+    assert "was drawn from another target" in bad(*words[:2], "visits/04.parquet", *words[3:])
     good("label", "visits/09.parquet", "-b", "300", "-e", "0.2", "-o", "other.csv")
     assert "other.csv was made for epsilon=0.2" in bad(*words[:-1], "other.csv")
     good("label", "visits/04.parquet", "-b", "300", "--seed", "3", "-o", "april.csv")

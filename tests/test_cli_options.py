@@ -39,6 +39,7 @@ GROUPS: dict[type, st.SearchStrategy[Any]] = {
         options.ColumnOptions,
         scores=st.none() | text,
         classes=st.none() | st.lists(text, min_size=1),
+        by_position=st.booleans(),
         group=st.none() | text,
         softmax=st.booleans(),
         drop_invalid=st.booleans(),

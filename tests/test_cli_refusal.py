@@ -183,7 +183,7 @@ def test_a_page_that_cannot_be_written_loses_nothing(monkeypatch: pytest.MonkeyP
     result = run(*FIRST, "--refusal-page", "refused.html")
     assert result.exit_code == 3
     assert "note: the page of the refusal was not written: disk full" in result.stderr
-    assert "error: label shift is rejected" in result.stderr
+    assert "refused: label shift is rejected" in result.stderr
 
 
 def test_no_refusal_no_page(folder: Path) -> None:

@@ -63,10 +63,10 @@ class Refused:
 
 
 NOT_ABOUT_THE_TARGET = Refused("is about the target, but method {method} promises nothing there")
-UNUSED_WEIGHTS = Refused("weights are the true importance weights for ORACLE; method {method} does not use them")
+UNUSED_WEIGHTS = Refused("weights are the true weights for ORACLE; method {method} does not use them")
 EVERY_MIX = Refused("target_labels cannot help method {method}: what it promises is for every label mix")
 NOT_PAC = Refused("target_labels cannot help method {method}: what it promises is not PAC on the target")
-DISTORTED = Refused("contamination: method {method} looks at the target, where contaminated rows distort")
+DISTORTED = Refused("contamination is not proven with method {method}. Use PS-LP")
 ASSUMES_NOTHING = Refused("is about label shift, of which method {method} assumes nothing")
 NOT_TUNED = Refused("class_balance is for tuned thresholds, which method {method} does not have")
 SAID_TWICE = Refused("Say it in one of the two places")
@@ -167,7 +167,7 @@ VARIANTS: list[Method] = [
         for envelope in (None, 3.0)
     ),
     *(PSC(intervals=intervals) for intervals in ("elimination", "strict", "hull")),
-    *(kind(estimate=estimate) for kind in (PSR, WCP) for estimate in ("bbse-soft", "bbse", "bbse-ridge", "mlls")),
+    *(kind(estimate=estimate) for kind in (PSR, WCP) for estimate in ("bbse-soft", "bbse", "bbse-ridge")),
     *(PSLW(), PST(), Oracle(), PS(), APS(), LWCP()),
 ]
 

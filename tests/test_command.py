@@ -40,7 +40,7 @@ def python(*words: str, **options: Any) -> "subprocess.CompletedProcess[str]":
         ("import runpy; runpy.run_module('pacshift', run_name='__main__')", "typer", "cli"),
         ("import pacshift.plots", "matplotlib", "plots"),
         ("import pacshift.report", "jinja2", "report"),
-        ("from pacshift import tally_table", "pyarrow", "tables"),
+        ("from pacshift import read", "pyarrow", "tables"),
         ("import pacshift.rows.spark", "pyarrow", "tables"),
         ("from pacshift import PACClassifier", "scikit-learn", "sklearn"),
     ],

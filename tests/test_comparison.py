@@ -99,8 +99,8 @@ def test_weights_methods_and_limits() -> None:
         ({"delta": 0}, "delta must lie strictly between 0 and 1"),
         ({"contamination": 0.5}, "contamination must be below epsilon"),
         ({"methods": []}, "methods is empty"),
-        ({"methods": ["PS-X"]}, "method must be one of"),
-        ({"target_labels": ["cat"]}, "1 labels for 2000 rows"),
+        ({"methods": ["PS-X"]}, "unknown method 'PS-X'"),
+        ({"target_labels": ["cat"]}, "1 label for 2,000 rows"),
         ({"score": "apps"}, "score must be one of"),
     ],
 )

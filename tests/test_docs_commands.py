@@ -12,12 +12,12 @@ import typer
 from benchmarks.__main__ import build_parser, select
 from commands import all_commands
 from paper.__main__ import app as paper
+from test_docs import FRONT
 from test_docs import PAGES as PAGES_OF_ALL
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [
-    ROOT / "README.md",
-    ROOT / "CONTRIBUTING.md",
+    *FRONT,
     *PAGES_OF_ALL,
     *sorted((ROOT / "examples").glob("*.sh")),
 ]

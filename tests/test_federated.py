@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from commands import bad, good
-from pacshift import METHODS, Certificate, Tally, UninformativeWarning, calibrate, tally_table
+from pacshift import METHODS, Certificate, Tally, UninformativeWarning, calibrate, read
 
 pytestmark = pytest.mark.slow
 
@@ -44,7 +44,7 @@ def sites(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def counted(path: Path, score: str = "probability") -> Tally:
-    return tally_table(path, label="label" if "source" in str(path) else None, score=score)
+    return read(path, label="label" if "source" in str(path) else None).tally(score=score)
 
 
 @pytest.mark.parametrize("method", sorted(set(METHODS) - {"PS-T"}))
@@ -102,5 +102,5 @@ def test_the_tally_command_refuses_what_it_cannot_count(sites: Path, tmp_path: P
     assert "3,000 labelled rows of 3 classes" in good("tally", table, "-l", "label", "-o", out).stdout
     good("tally", table, "-l", "label", "-o", out, "--force", "--leave-out", "soft")
     assert Tally.load(out).soft is None
-    said = "No column 'age'. Name the label column: --label NAME"
+    said = "no column 'age'. Name the label column: --label NAME"
     assert said in bad("tally", table, "-l", "age", "-o", tmp_path / "b.tally")

@@ -5,14 +5,13 @@ import os
 import signal
 import subprocess
 import sys
-import zipfile
 from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from pacshift import Certificate, InputError, Tally, tally_table
+from pacshift import Certificate, InputError, Tally, read
 from pacshift.files.codec import parse_json
 from pacshift.files.origin import code_identity
 from pacshift.files.reading import max_bytes, read_arrays, read_document
@@ -82,7 +81,7 @@ def test_impossible_names_are_refused(name: str, tmp_path: Path) -> None:
         put(tmp_path / name, "text")
     if "\0" not in name:
         with pytest.raises(InputError, match=r"cannot read .*too long"):
-            tally_table(tmp_path / f"{name}.parquet", label=None)
+            read(tmp_path / f"{name}.parquet").tally()
 
 
 @pytest.mark.parametrize("kind", ["folder", "pipe", "socket", "device"])
@@ -161,9 +160,9 @@ def test_archives_are_measured_before_they_are_unpacked(tmp_path: Path, monkeypa
     np.savez_compressed(bomb, probs=np.zeros((1000, 100)), labels=np.zeros(1000, int))
     monkeypatch.setenv("PACSHIFT_MAX_BYTES", "100000")
     expected = r"would take 808,\d+ bytes of memory, the limit is 100,000. .*PACSHIFT_MAX_BYTES"
-    for read in (read_arrays, Tally.load, lambda path: tally_table(path, label="labels")):
+    for use in (read_arrays, Tally.load, lambda path: read(path, label="labels").tally()):
         with pytest.raises(InputError, match=expected):
-            read(bomb)
+            use(bomb)
     monkeypatch.setenv("PACSHIFT_MAX_BYTES", "1000000")
     assert read_arrays(bomb)["probs"].shape == (1000, 100)
     assert list(read_arrays(bomb, ["labels"])) == ["labels"]
@@ -174,37 +173,24 @@ def test_archives_are_measured_before_they_are_unpacked(tmp_path: Path, monkeypa
         max_bytes()
 
 
-def test_a_bomb_of_many_gigabytes_is_refused_at_once(tmp_path: Path) -> None:
-    path = tmp_path / "bomb.npz"
-    header = b"{'descr': '<f8', 'fortran_order': False, 'shape': (700000000, 2), }"
-    start = b"\x93NUMPY\x01\x00" + (len(header) + 1).to_bytes(2, "little") + header + b"\n"
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("probs.npy", start)
-    content = path.read_bytes()
-    size = len(start).to_bytes(4, "little")
-    path.write_bytes(content.replace(size + size, size + (4_290_000_000).to_bytes(4, "little")))
-    with pytest.raises(InputError, match="would take 4,290,000,000 bytes of memory, the limit is 4,000,000,000"):
-        read_arrays(path)
-
-
 def test_documents_are_measured_before_they_are_parsed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "large.json"
     path.write_text(json.dumps(["x"] * 1000))
     monkeypatch.setenv("PACSHIFT_MAX_BYTES", "16000")
-    for read in (read_document, Certificate.load):
+    for use in (read_document, Certificate.load):
         with pytest.raises(InputError, match=r"would take 80,000 bytes of memory, the limit is 16,000"):
-            read(path)
+            use(path)
 
 
 def test_endless_files_are_refused_at_once(tmp_path: Path) -> None:
     for suffix in (".json", ".csv", ".parquet", ".feather", ".npz", ".tally"):
         (tmp_path / f"zero{suffix}").symlink_to("/dev/zero")
-    for read in (Certificate.load, Tally.load):
+    for load in (Certificate.load, Tally.load):
         with pytest.raises(InputError, match=r"cannot read .*(it is a device|not a regular file)"):
-            read(tmp_path / "zero.json")
+            load(tmp_path / "zero.json")
     for suffix in (".csv", ".parquet", ".feather", ".npz"):
         with pytest.raises(InputError, match=r"cannot read .*not a regular file"):
-            tally_table(tmp_path / f"zero{suffix}", label=None)
+            read(tmp_path / f"zero{suffix}").tally()
 
 
 def test_a_certificate_may_come_through_a_pipe() -> None:

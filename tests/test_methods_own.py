@@ -19,7 +19,7 @@ from pacshift.methods import Guarantee, Method, Solution, Task
 from pacshift.report import render_report
 from reports import page_text
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "architecture.md"
+PAGE = Path(__file__).resolve().parents[1] / "ARCHITECTURE.md"
 EXTRA = "No class is more than 3 times as frequent on the target as on the source."
 
 
@@ -215,7 +215,7 @@ class NoPromise(PS):
         (PSW, r"got the class PSW: write PSW\(\)"),
         (3, "which lacks name, idea, guarantee"),
         (NoPromise(), "guarantee must be one of"),
-        ("PS-X", "method must be one of PS-LP, PS-T, PS-W"),
+        ("PS-X", "unknown method 'PS-X'.* The methods are PS-LP, PS-T, PS-W"),
     ],
     ids=["impostor", "subclass", "class", "number", "promise", "name"],
 )

@@ -152,7 +152,7 @@ def test_bounds_that_are_wrong_by_more_are_refused() -> None:
             check_known_mix({"a": ends}, ("a", "b"))
     thirds = dict.fromkeys("abc", (0.3333333333, 0.3333333333))
     assert check_known_mix(thirds, tuple("abc")).upper.sum() < 1
-    with pytest.raises(InputError, match="no label mix"):
+    with pytest.raises(InputError, match="these upper bounds only to 0"):
         check_known_mix(dict.fromkeys("abc", (0.333, 0.333)), tuple("abc"))
 
 

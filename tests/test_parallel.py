@@ -1,5 +1,6 @@
 """Work on all cores: results in order, the first error, nothing left running."""
 
+import os
 import subprocess
 import sys
 import threading
@@ -98,3 +99,40 @@ for _ in range(20):
 load.join()
 """
     subprocess.run([sys.executable, "-c", code], timeout=60, check=True)
+
+
+def test_algebra_of_scipy_has_one_thread_even_if_it_is_loaded_later() -> None:
+    code = """
+import numpy
+from threadpoolctl import threadpool_info
+from pacshift.parallel import one_blas_thread
+with one_blas_thread():
+    import scipy.linalg
+    print({one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"})
+"""
+    env = os.environ | {"OMP_NUM_THREADS": "2", "OPENBLAS_NUM_THREADS": "2"}
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() in ("{1}", "set()")  # set(): threads of this BLAS cannot be seen
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_child_that_is_forked_while_scipy_is_loaded_can_calibrate() -> None:
+    """A first call that fails leaves the loading thread behind; a service may fork next."""
+    code = """
+import os, signal, sys, time
+import numpy as np
+from pacshift import InputError, calibrate
+try:
+    calibrate(np.full((10, 2), np.nan), np.zeros(10, int))
+except InputError:
+    pass
+while "scipy" not in sys.modules:
+    time.sleep(0.001)
+if not os.fork():
+    signal.alarm(50)  # instead of waiting for ever
+    scores = np.tile([[0.9, 0.1], [0.2, 0.8]], (500, 1))
+    calibrate(scores, np.tile([0, 1], 500), scores)
+    os._exit(0)
+sys.exit(os.wait()[1])
+"""
+    subprocess.run([sys.executable, "-W", "ignore", "-c", code], timeout=100, check=True)

@@ -172,16 +172,6 @@ def test_class_names_stay_texts() -> None:
     assert axes.plain_text(3) == "3"
 
 
-def test_boxes_have_one_box_per_method_and_the_line() -> None:
-    rng = np.random.default_rng(0)
-    ax = plots.boxes({"PS": rng.random(20), "PS-W": [0.1, 0.2, 0.3], "WCP": []}, epsilon=0.25)
-    assert [text.get_text() for text in ax.get_xticklabels()] == ["PS", "PS-W", "WCP"]
-    assert [text.get_text() for text in ax.texts] == ["refused"]
-    assert any(np.array_equal(line.get_ydata(), [0.25, 0.25]) for line in ax.lines)
-    assert ax.get_ylabel() == "prediction set error"
-    assert "</svg>" in drawn(plots.boxes({"PS": [1.0, 2.0]}, label="prediction set size"))
-
-
 def test_misses_are_drawn_where_they_are(full: Certificate) -> None:
     misses = Interval(np.array([0.0, 0.02, 0.3, 0.0, 0.0]), np.array([0.05, 0.12, 0.5, 0.0, 0.01]))
     ax = plots.class_misses(replace(full, class_miss=misses, class_epsilon=0.4))

@@ -444,7 +444,7 @@ def test_too_few_labels_give_all_labels_with_the_number_needed() -> None:
         ({"target_labels": None}, "method PS-T needs labelled target rows"),
         ({"contamination": 0.01}, "contamination is about label shift, of which method PS-T assumes nothing"),
         ({"known_mix": {0: (0, 0.5)}}, "known_mix is about label shift, of which method PS-T assumes nothing"),
-        ({"weights": [1, 1, 1]}, "weights are the true importance weights for ORACLE"),
+        ({"weights": [1, 1, 1]}, "weights are the true weights for ORACLE"),
     ],
 )
 def test_what_does_not_fit_is_refused(options: dict[str, Any], said: str) -> None:

@@ -11,7 +11,7 @@ import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
 
-from pacshift import Certificate, InputError, Tally, check, read, tally_table, write_sets
+from pacshift import Certificate, InputError, Tally, check, read, write_sets
 from pacshift.rows.arrow.find import ColumnsError
 from pacshift.rows.columns import Columns
 from score_tables import EXPECTED, LABELS, LOGITS, NAMES, RNG, SCORES, labelled, save, table, unlike_its_columns
@@ -28,25 +28,25 @@ def test_columns_named_as_the_labels_need_no_options(kind: str, tmp_path: Path) 
 def test_a_class_that_comes_late_or_never_is_found(tmp_path: Path) -> None:
     order = np.argsort(LABELS == 2, kind="stable")
     late = save(labelled("*").take(pa.array(order)), tmp_path / "late.parquet")
-    assert tally_table(late, label="label") == EXPECTED
+    assert read(late, label="label").tally() == EXPECTED
     never = labelled("*", weight=RNG.random(300)).filter(pa.array(LABELS < 2))
-    tally = tally_table(save(never.drop_columns("weight"), tmp_path / "never.parquet"), label="label")
+    tally = read(save(never.drop_columns("weight"), tmp_path / "never.parquet"), label="label").tally()
     assert tally.classes == NAMES  # without eel, rows would not add up to 1
     assert tally.class_counts[2] == 0
     with pytest.raises(ColumnsError, match=r"'eel', 'weight' may be scores too"):
-        tally_table(save(never, tmp_path / "unclear.parquet"), label="label")
+        read(save(never, tmp_path / "unclear.parquet"), label="label").tally()
 
 
 def test_logits_named_as_the_labels(tmp_path: Path) -> None:
     path = save(
         table("*", scores=LOGITS, label=np.array(NAMES)[LABELS], age=RNG.uniform(50, 90, 300)), tmp_path / "a.csv"
     )
-    assert tally_table(path, label="label").classes == NAMES
+    assert read(path, label="label").tally().classes == NAMES
 
 
 def test_numbers_as_names(tmp_path: Path) -> None:
     path = save(table("*", (2, 0, 1), SCORES[:, [2, 0, 1]], label=LABELS), tmp_path / "a.csv")
-    assert tally_table(path, label="label") == Tally.from_scores(SCORES, LABELS, grid=True)
+    assert read(path, label="label").tally() == Tally.from_scores(SCORES, LABELS, grid=True)
 
 
 @pytest.mark.parametrize(
@@ -61,13 +61,13 @@ def test_numbers_as_names(tmp_path: Path) -> None:
 )
 def test_scores_take_a_pattern_or_a_comma_list(scores: str, pattern: str, tmp_path: Path) -> None:
     path = save(labelled(pattern, id=np.arange(300)), tmp_path / "a.parquet")
-    assert tally_table(path, label="label", scores=scores, classes=NAMES) == EXPECTED
+    assert read(path, label="label", scores=scores, classes=NAMES).tally() == EXPECTED
 
 
 def test_a_column_whose_name_has_a_comma(tmp_path: Path) -> None:
     lists = pa.table({"p,q": SCORES.tolist(), "label": LABELS})
     path = save(lists, tmp_path / "a.parquet")
-    assert tally_table(path, label="label", scores="p,q") == Tally.from_scores(SCORES, LABELS, grid=True)
+    assert read(path, label="label", scores="p,q").tally() == Tally.from_scores(SCORES, LABELS, grid=True)
 
 
 @pytest.fixture
@@ -110,15 +110,16 @@ def test_columns_go_by_their_order_only_if_they_are_listed(tmp_path: Path) -> No
     path = save(table(label=np.array(["x", "y", "z"])[LABELS]), tmp_path / "a.parquet")
     expected = Tally.from_scores(SCORES, np.array(["x", "y", "z"])[LABELS], classes=["x", "y", "z"], grid=True)
     options: dict[str, Any] = {"label": "label", "classes": ["x", "y", "z"]}
-    assert tally_table(path, **options, scores="p_cat,p_dog,p_eel") == expected
-    with pytest.raises(InputError, match=r"no score column for class 'x', 'y', 'z'.*with scores=, one for each"):
-        tally_table(path, **options)
+    assert read(path, **options, scores="p_cat,p_dog,p_eel").tally() == expected
+    with pytest.raises(InputError, match=r"no score column for class 'x', 'y', 'z'.*with by_position=True\.$"):
+        read(path, **options).tally()
+    assert read(path, **options, by_position=True).tally() == expected
     with pytest.raises(InputError, match="3 score columns but 2 classes: matched in their order"):
-        tally_table(path, label=None, classes=["x", "y"], scores="p_cat,p_dog,p_eel")
-    turned = tally_table(path, label=None, classes=["dog", "cat", "eel"], scores="p_cat,p_dog,p_eel")
+        read(path, classes=["x", "y"], scores="p_cat,p_dog,p_eel").tally()
+    turned = read(path, classes=["dog", "cat", "eel"], scores="p_cat,p_dog,p_eel").tally()
     assert turned == Tally.from_target(SCORES[:, [1, 0, 2]], classes=["dog", "cat", "eel"])  # names come first
     with pytest.raises(InputError, match="no score column for class 'x'"):
-        tally_table(path, label=None, classes=["x", "cat", "eel"], scores="p_cat,p_dog,p_eel")
+        read(path, classes=["x", "cat", "eel"], scores="p_cat,p_dog,p_eel").tally()
 
 
 REFUSED: dict[str, tuple[Callable[[], Any], dict[str, Any], str]] = {
@@ -135,7 +136,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], dict[str, Any], str]] = {
     "wrong pattern": (
         lambda: labelled(),
         {"scores": "q_*"},
-        r"scores 'q_\*' match no column: they must match two",
+        r"scores='q_\*' match no column: they must match two",
     ),
     "wrong list": (
         lambda: labelled("*"),
@@ -145,7 +146,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], dict[str, Any], str]] = {
     "label": (
         lambda: labelled().rename_columns(["p_cat", "p_dog", "p_eel", "animal"]),
         {},
-        "No column 'label'. Name the label column: label=NAME. The columns are 'p_cat', .*, 'animal'",
+        "no column 'label'. Name the label column: label=NAME. The columns are 'p_cat', .*, 'animal'",
     ),
     "unlabelled": (
         lambda: table("s*", range(3)),
@@ -166,18 +167,18 @@ def test_where_columns_cannot_be_known_the_error_says_the_rule_and_the_columns(c
     make, options, message = REFUSED[case]
     path = save(make(), tmp_path / "a.parquet")
     with pytest.raises(ColumnsError, match=message):
-        tally_table(path, **{"label": "label", **options})
+        read(path, **{"label": "label", **options}).tally()
 
 
 def test_an_id_is_no_class(tmp_path: Path) -> None:
     """--scores '*' certified a table with its id as a class."""
     path = save(labelled("*", id=np.arange(300) + 1000), tmp_path / "a.parquet")
     with pytest.raises(InputError, match=r"'id' does not look like scores: no row has this label"):
-        tally_table(path, label="label", scores="*")
+        read(path, label="label", scores="*").tally()
     frame = pq.read_table(path).drop_columns("label")
     with pytest.raises(InputError, match="source: column 'id' does not look like scores"):
         Tally.from_scores(frame, np.array(NAMES)[LABELS])
-    named = tally_table(path, label="label", scores="*", classes=[*NAMES, "id"])  # somebody says that it is one
+    named = read(path, label="label", scores="*", classes=[*NAMES, "id"]).tally()  # somebody says that it is one
     assert named.classes == (*NAMES, "id")
 
 
@@ -198,12 +199,12 @@ def test_odd_tables_are_refused_with_the_reason(case: str, tmp_path: Path) -> No
     text, message = ODD[case]
     (tmp_path / "a.csv").write_text(text)
     with pytest.raises(InputError, match=message):
-        tally_table(tmp_path / "a.csv", label="label")
+        read(tmp_path / "a.csv", label="label").tally()
 
 
 def test_odd_tables_that_work(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("\ufeffcat,dog,note,note,label\n.9,.1,1.5,2.5,cat\n.2,.8,1.5,2.5,cat\n")
-    assert tally_table(tmp_path / "a.csv", label="label").class_counts.tolist() == [2, 0]
+    assert read(tmp_path / "a.csv", label="label").tally().class_counts.tolist() == [2, 0]
 
 
 def test_a_column_that_is_there_twice(tmp_path: Path) -> None:
@@ -216,4 +217,4 @@ def test_a_column_that_is_there_twice(tmp_path: Path) -> None:
 @pytest.mark.parametrize("wrong", [None, 3, [[0.1, 0.9]], {"a": 1}.items()])
 def test_what_is_no_table(wrong: Any) -> None:
     with pytest.raises(InputError, match="a table is a file, a folder, a list of them, or a frame, got"):
-        tally_table(wrong, label=None)
+        read(wrong).tally()

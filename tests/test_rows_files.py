@@ -11,9 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import pacshift
 from commands import bad, good, make_tables
-from pacshift import Certificate, tally_table, write_sets
+from pacshift import Certificate, read, write_sets
 from pacshift.errors import InputError
 from pacshift.rows.arrow.files import list_files
 from pacshift.tally.once import repeated_files
@@ -49,12 +48,12 @@ COPIES = {
 
 @pytest.mark.parametrize("copy", COPIES.values(), ids=COPIES.keys())
 def test_a_copy_in_the_folder_is_refused_and_both_are_named(folder: Path, copy: Any) -> None:
-    assert tally_table(folder, label="label").n_source == 300
+    assert read(folder, label="label").tally().n_source == 300
     first = first_of(folder)
     second = folder / "later" / f"copy of {first.name}"
     copy(first, second)
     with pytest.raises(InputError, match="counted twice") as caught:
-        tally_table(folder, label="label")
+        read(folder, label="label").tally()
     assert str(first) in str(caught.value)
     assert str(second) in str(caught.value)
 
@@ -66,28 +65,28 @@ def test_a_file_is_named_once_in_whatever_spelling(folder: Path, monkeypatch: py
         with pytest.raises(
             InputError, match=r"(is given twice|are the same file): its rows would be counted twice"
         ):
-            tally_table([first, again], label="label")
+            read([first, again], label="label").tally()
     for paths in ([folder, first], [first, folder], [folder, folder / "later"], [folder, folder]):
         with pytest.raises(InputError, match="is given twice"):
-            tally_table(paths, label="label")
+            read(paths, label="label").tally()
 
 
 def test_all_who_read_tables_refuse(folder: Path, tmp_path: Path) -> None:
     first, certificate = first_of(folder), unlike_its_columns()
     shutil.copy(first, folder / f"c{first.suffix}")
-    for read in (
-        lambda: pacshift.read(folder, label="label", like=certificate),
+    for use in (
+        lambda: read(folder, label="label", like=certificate),
         lambda: write_sets(certificate, folder, tmp_path / "sets.parquet"),
     ):
         with pytest.raises(InputError, match="have the same content"):
-            read()
+            use()
 
 
 def test_files_without_rows_are_alike_and_allowed(folder: Path) -> None:
     kind = first_of(folder).suffix
     for name in ("empty", "also empty"):
         save(part(slice(0, 0)), folder / f"{name}{kind}")
-    assert tally_table(folder, label="label").n_source == 300
+    assert read(folder, label="label").tally().n_source == 300
 
 
 def test_only_files_of_one_size_that_begin_alike_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,7 +121,7 @@ def test_the_same_rows_written_otherwise_are_other_files(tmp_path: Path) -> None
     """What the page of file formats says is not noticed."""
     pa.parquet.write_table(labelled(), tmp_path / "a.parquet")
     pa.parquet.write_table(labelled(), tmp_path / "b.parquet", compression="gzip")
-    assert tally_table(tmp_path, label="label").n_source == 600
+    assert read(tmp_path, label="label").tally().n_source == 600
 
 
 def test_commands(tmp_path: Path) -> None:
@@ -148,15 +147,18 @@ def test_commands(tmp_path: Path) -> None:
     assert "have the same content" in bad("plan", both, "--target-mix", "crow=1", "--n-source", 9, "--n-target", 9)
     assert "have the same content" in bad("monitor", data.source, both)
     good("prevalence", data.source, data.target)
-    # One file in two roles is not counted twice.
-    good("calibrate", data.source, data.source, "-o", tmp_path / "c.json")
+    # Rows cannot be a source and an independent target; copies of a file get a note instead.
+    for command in ("calibrate", "compare", "prevalence"):
+        assert f"{data.source} is both SOURCE and TARGET" in bad(
+            command, data.source, twice / ".." / "source.parquet"
+        )
 
 
 def test_counting_parquet_files_loads_no_pandas(tmp_path: Path) -> None:
     """Arrow's own conversions would: 0.4 s and 50 MB of every command."""
     path = tmp_path / "table.parquet"
     pq.write_table(pa.table({"p_a": [0.9, 0.2], "p_b": [0.1, 0.8], "label": ["a", "b"]}), path)
-    code = f"from pacshift import tally_table; tally_table({str(path)!r}, label='label'); import sys"
+    code = f"from pacshift import read; read({str(path)!r}, label='label').tally(); import sys"
     program = f"{code}; print('pandas' in sys.modules)"
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "False"

@@ -11,8 +11,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from pacshift import InputError, Tally, calibrate, tally_table
-from pacshift.scores import frames
+from pacshift import InputError, Tally, calibrate, read
 
 NAMES = ["cat", "dog", "owl"]
 
@@ -65,19 +64,17 @@ FRAMES: dict[str, Callable[[Any], Any]] = {
 @pytest.mark.parametrize("kind", FRAMES)
 def test_a_frame_counts_like_arrays(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pacshift.rows.arrow.source.BATCH_VALUES", 2100)  # 700 rows at a time
-    monkeypatch.setattr(frames, "PIECE_ROWS", 800)
     table = columns()
     scores = np.column_stack([table[f"p_{name}"] for name in NAMES])
-    counted = tally_table(FRAMES[kind](table), label="animal", classes=NAMES)
+    counted = read(FRAMES[kind](table), label="animal", classes=NAMES).tally()
     assert counted == Tally.from_scores(scores, table["animal"], classes=NAMES, grid=True)
     assert counted.inputs == ()
-    target = tally_table(FRAMES[kind](table), label=None, classes=NAMES)
+    target = read(FRAMES[kind](table), classes=NAMES).tally()
     assert target == Tally.from_target(scores, classes=NAMES)
 
 
 @pytest.mark.parametrize("kind", [kind for kind in FRAMES if kind != "pandas with an index"])  # its order differs
-def test_calibrate_and_sets_take_frames(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(frames, "PIECE_ROWS", 800)
+def test_calibrate_and_sets_take_frames(kind: str) -> None:
     table, other = columns(), columns(2000, seed=1)
     names = [f"p_{name}" for name in NAMES]
     scores, target = (np.column_stack([one[name] for name in names]) for one in (table, other))
@@ -101,11 +98,12 @@ def test_labels_may_be_a_column_of_a_stream() -> None:
         Tally.from_scores(scores, labels.with_columns(b=1))
 
 
-def test_batches_are_given_back_before_the_next_ones_come() -> None:
+def test_batches_are_given_back_before_the_next_ones_come(monkeypatch: pytest.MonkeyPatch) -> None:
     """However many batches there are, only as many are in memory as the cores work on."""
+    monkeypatch.setattr("pacshift.rows.arrow.table.MAX_KEPT_BYTES", 0)
     few, many = Streamed(columns(2000), rows=50), Streamed(columns(20_000), rows=50)
     for stream in (few, many):
-        tally_table(stream, label="animal")
+        read(stream, label="animal").tally()
     whole = pa.table(columns(20_000)).nbytes
     assert few.most > 0
     assert many.most < 0.1 * whole
@@ -123,13 +121,13 @@ def test_batches_are_given_back_before_the_next_ones_come() -> None:
 )
 def test_bad_frames_are_refused(frame: Any, said: str) -> None:
     with pytest.raises(InputError, match=said):
-        tally_table(frame, label=None)
+        read(frame).tally()
 
 
 MEMORY = """
 import resource
 import duckdb
-from pacshift import tally_table
+from pacshift import read
 def peak(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 base = duckdb.connect()
 base.execute("SET threads = 1; SET enable_progress_bar = false")
@@ -137,9 +135,9 @@ def rows(n):
     scores = ", ".join(f"((i * {7919 + 2 * k}) % 1000) / 1000.0 AS p_{k}" for k in range(8))
     others = "i % 8 AS label, 'text that nobody needs ' || i AS note"
     return base.sql(f"SELECT {scores}, {others} FROM range({n}) r(i)")
-tally_table(rows(200_000), label="label", soft=False)
+read(rows(200_000), label="label").tally(soft=False)
 before = peak()
-counted = tally_table(rows(4_000_000), label="label", soft=False)
+counted = read(rows(4_000_000), label="label").tally(soft=False)
 print(counted.n_source, peak() - before)
 """
 

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from commands import good, run
-from pacshift import Certificate, InputError, Tally, read, tally_table
+from pacshift import Certificate, InputError, Tally, read
 from pacshift.files.codec import seal
 from pacshift.monitor.periods import Period
 from pacshift.monitor.tables import Cut, count_periods
@@ -37,7 +37,7 @@ def in_memory() -> Tally:
 
 
 def counted(table: Any, **options: Any) -> Tally:
-    return tally_table(table, label="label", group="patient", **options)
+    return read(table, label="label", group="patient", **options).tally()
 
 
 def save(table: Any, path: Path) -> Path:
@@ -61,7 +61,7 @@ def test_files_batches_and_order_do_not_matter(tmp_path: Path, monkeypatch: pyte
 
 def test_frames_and_archives_give_the_same(tmp_path: Path) -> None:
     np.savez(tmp_path / "rows.npz", probs=SCORES, labels=LABELS, patient=PATIENTS)
-    assert tally_table(tmp_path / "rows.npz", label="labels", group="patient") == in_memory()
+    assert read(tmp_path / "rows.npz", label="labels", group="patient").tally() == in_memory()
     as_pandas = TABLE.to_pandas()
     coded = TABLE.set_column(3, "patient", TABLE.column("patient").dictionary_encode())
     for frame in (TABLE, as_pandas, pl.from_arrow(TABLE), as_pandas.astype({"patient": "category"}), coded):
@@ -108,7 +108,7 @@ def test_rows_that_cannot_be_used_are_not_chosen() -> None:
 @pytest.mark.parametrize(
     ("group", "message"),
     [
-        ("person", "No column 'person'. Name the column that says to which group"),
+        ("person", "no column 'person'. Name the column that says to which group"),
         ("label", "column 'label' cannot hold the labels and name the groups"),
         ("p_0", "column 'p_0' cannot hold the scores and name the groups"),
         ("born", "group column 'born' holds date32.*must be text"),
@@ -117,12 +117,12 @@ def test_rows_that_cannot_be_used_are_not_chosen() -> None:
 def test_columns_that_cannot_name_groups_are_refused(group: str, message: str) -> None:
     born = pa.array(np.zeros(N_ROWS, "M8[D]"))
     with pytest.raises(InputError, match=message):
-        tally_table(TABLE.append_column("born", born), label="label", scores="p_0,p_1", group=group)
+        read(TABLE.append_column("born", born), label="label", scores="p_0,p_1", group=group).tally()
 
 
 def test_a_group_column_is_never_taken_for_a_score() -> None:
     table = pa.table({**columns(), "p_id": np.arange(N_ROWS) // 4})
-    assert tally_table(table, label="label", group="p_id").classes == (0, 1)
+    assert read(table, label="label", group="p_id").tally().classes == (0, 1)
 
 
 class Shuffled:
@@ -136,7 +136,8 @@ class Shuffled:
         return TABLE.take(np.random.default_rng(self.seed).permutation(N_ROWS)).__arrow_c_stream__()
 
 
-def test_rows_that_come_in_another_order_when_read_again_are_refused() -> None:
+def test_rows_that_come_in_another_order_when_read_again_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pacshift.rows.arrow.table.MAX_KEPT_BYTES", 0)
     with pytest.raises(InputError, match="came in another order when they were read again"):
         counted(Shuffled())
 

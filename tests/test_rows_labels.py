@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pacshift import Certificate, InputError, Tally, tally_table, write_sets
+from pacshift import Certificate, InputError, Tally, read, write_sets
 from score_tables import LABELS, SCORES, save, table, unlike_its_columns
 
 
@@ -30,21 +30,21 @@ def test_labels_of_a_csv_are_the_text_that_stands_there(names: tuple[str, ...], 
     path.write_text("\n".join([f"{header},label", *rows]) + "\n")
     if "" in names:
         with pytest.raises(InputError, match=rf"{(LABELS == 1).sum()} rows? cannot be used .*with no label"):
-            tally_table(path, label="label")
+            read(path, label="label").tally()
         return
-    assert tally_table(path, label="label") == Tally.from_scores(
+    assert read(path, label="label").tally() == Tally.from_scores(
         SCORES, np.array(names)[LABELS], classes=names, grid=True
     )
-    assert [one.left_out for one in tally_table(path, label="label", drop_invalid=True).inputs] == [0]
+    assert [one.left_out for one in read(path, label="label", drop_invalid=True).tally().inputs] == [0]
 
 
 def test_padded_numbers_are_not_numbers(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("p_0,p_1,label\n0.9,0.1,0\n0.2,0.8,01\n")
-    with pytest.raises(InputError, match=r"1 label has no .* the first is '01'.*'01' and '1.0' are not 1"):
-        tally_table(path, label="label")
+    with pytest.raises(InputError, match=r"1 label not among .* the first is '01'.*'01' and '1.0' are not 1"):
+        read(path, label="label").tally()
     path.write_text("p_0,p_1,label\n0.9,0.1,0\n0.2,0.8,1\n")
-    assert tally_table(path, label="label").classes == (0, 1)
+    assert read(path, label="label").tally().classes == (0, 1)
 
 
 def test_kept_columns_keep_their_zeros(certificate: Certificate, tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ def test_texts_are_the_same_with_and_without_codes_in_the_file(
     for codes in (True, False):
         path = tmp_path / f"{codes}.parquet"
         pq.write_table(made, path, row_group_size=100, use_dictionary=codes)
-        tallies.append(tally_table(path, label="label", drop_invalid=True))
+        tallies.append(read(path, label="label", drop_invalid=True).tally())
         write_sets(certificate, path, tmp_path / f"{codes}_sets.parquet", keep=["site"])
         kept.append(pq.read_table(tmp_path / f"{codes}_sets.parquet").column("site"))
     assert tallies[0] == tallies[1]
@@ -100,7 +100,7 @@ FINE_LABELS: dict[str, Callable[[], Any]] = {
 @pytest.mark.parametrize("kind", FINE_LABELS)
 def test_labels_of_many_types(kind: str, tmp_path: Path) -> None:
     path = save(table(names=range(3), label=FINE_LABELS[kind]()), tmp_path / "a.feather")
-    assert tally_table(path, label="label") == Tally.from_scores(SCORES, LABELS, grid=True)
+    assert read(path, label="label").tally() == Tally.from_scores(SCORES, LABELS, grid=True)
 
 
 BAD_LABELS: dict[str, Callable[[], Any]] = {
@@ -121,4 +121,4 @@ BAD_LABELS: dict[str, Callable[[], Any]] = {
 def test_labels_that_are_no_names(kind: str, pattern: str, tmp_path: Path) -> None:
     path = save(table(pattern, range(3), label=BAD_LABELS[kind]()), tmp_path / "a.feather")
     with pytest.raises(InputError, match=r"column 'label' holds .*: labels must be text, numbers or booleans"):
-        tally_table(path, label="label")
+        read(path, label="label").tally()

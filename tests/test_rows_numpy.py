@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pacshift import InputError, Tally, calibrate, read, tally_table, write_sets
+from pacshift import InputError, Tally, calibrate, read, write_sets
 from pacshift.rows.columns import Columns
 from score_tables import LABELS, NAMES, SCORES
 
@@ -15,15 +15,17 @@ from score_tables import LABELS, NAMES, SCORES
 def test_a_folder_may_hold_archives_and_an_archive_goes_by_the_order_of_named_columns(tmp_path: Path) -> None:
     np.save(tmp_path / "features.npy", SCORES)
     with pytest.raises(InputError, match=r"no table in this folder \(looked for [^)]*\.npz\)"):
-        tally_table(tmp_path, label=None)
-    with pytest.raises(InputError, match=r"unknown kind of table.*Of an array: np\.savez"):
-        tally_table(tmp_path / "features.npy", label=None)
+        read(tmp_path).tally()
+    with pytest.raises(InputError, match=r"unknown file type.*From arrays: np\.savez"):
+        read(tmp_path / "features.npy").tally()
     np.savez(tmp_path / "a.npz", probs=SCORES)
-    assert tally_table(tmp_path, label=None).n_target == len(SCORES)
+    assert read(tmp_path).tally().n_target == len(SCORES)
     named = replace(calibrate(SCORES, LABELS, None, method="PS"), columns=Columns(("p_a", "p_b", "p_c"), "y"))
     with pytest.raises(InputError, match="this table has no column 'p_a'"):
         write_sets(named, tmp_path / "a.npz", tmp_path / "two.parquet")
-    assert write_sets(named, tmp_path / "a.npz", tmp_path / "two.parquet", scores="probs").n_rows == len(SCORES)
+    for how in ({"scores": "probs"}, {"by_position": True}):
+        made = write_sets(named, tmp_path / "a.npz", tmp_path / "two.parquet", overwrite=True, **how)
+        assert made.n_rows == len(SCORES)
 
 
 def test_archives_with_other_names(tmp_path: Path) -> None:
@@ -32,16 +34,16 @@ def test_archives_with_other_names(tmp_path: Path) -> None:
     rows = read(tmp_path / "a.npz", label="y", scores="softmax")
     assert (rows.tally(), rows.columns) == (expected, Columns(("softmax",), "y"))
     np.savez(tmp_path / "b.npz", softmax=SCORES, y=LABELS)
-    assert tally_table(tmp_path / "b.npz", label="y", scores="softmax") == expected
+    assert read(tmp_path / "b.npz", label="y", scores="softmax").tally() == expected
     with pytest.raises(InputError, match=r"must hold numbers 'probs' .* Name the scores: scores=NAME"):
-        tally_table(tmp_path / "b.npz", label="label")
-    with pytest.raises(InputError, match="No column 'truth'"):
-        tally_table(tmp_path / "b.npz", label="truth", scores="softmax")
-    with pytest.raises(InputError, match="scores 'logits' match no column"):
-        tally_table(tmp_path / "a.npz", label="y", scores="logits")
+        read(tmp_path / "b.npz", label="label").tally()
+    with pytest.raises(InputError, match="no column 'truth'"):
+        read(tmp_path / "b.npz", label="truth", scores="softmax").tally()
+    with pytest.raises(InputError, match="scores='logits' match no column"):
+        read(tmp_path / "a.npz", label="y", scores="logits").tally()
     columns: dict[str, Any] = {f"p_{k}": SCORES[:, k] for k in range(3)}
     np.savez(tmp_path / "c.npz", **columns, y=LABELS)
-    assert tally_table(tmp_path / "c.npz", label="y", scores="p_*") == expected
+    assert read(tmp_path / "c.npz", label="y", scores="p_*").tally() == expected
 
 
 def test_names_in_archives_are_matched_and_not_only_counted(tmp_path: Path) -> None:
@@ -49,7 +51,7 @@ def test_names_in_archives_are_matched_and_not_only_counted(tmp_path: Path) -> N
     turned = [2, 0, 1]
     np.savez(tmp_path / "a.npz", probs=SCORES[:, turned], class_names=np.array(NAMES)[turned])
     assert np.array_equal(read(tmp_path / "a.npz", classes=NAMES).arrays()[0], SCORES)
-    tally = tally_table(tmp_path / "a.npz", label=None, classes=NAMES)
+    tally = read(tmp_path / "a.npz", classes=NAMES).tally()
     assert tally == Tally.from_target(SCORES, classes=NAMES)
     with pytest.raises(InputError, match="no scores for class 'x', 'y', 'z': class_names are 'eel', 'cat', 'dog'"):
         read(tmp_path / "a.npz", classes=["x", "y", "z"])
@@ -96,4 +98,4 @@ def test_bad_archives(case: str, tmp_path: Path) -> None:
     arrays, message = BAD_ARCHIVES[case]
     np.savez(tmp_path / "a.npz", **arrays)
     with pytest.raises(InputError, match=message):
-        tally_table(tmp_path / "a.npz", label=None)
+        read(tmp_path / "a.npz").tally()

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pacshift import Certificate, InputError, Tally, calibrate, read, tally_table
+from pacshift import Certificate, InputError, Tally, calibrate, read
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.rows.columns import Columns
 
@@ -66,7 +66,7 @@ def test_logits_are_counted_and_predicted_as_in_memory(spark: Any, tmp_path: Pat
     path = tmp_path / "logits.parquet"
     pq.write_table(pa.table(columns | {"label": NAMES[:3000], "id": np.arange(3000)}), path)
     rows = spark.read.parquet(str(path)).repartition(3)
-    counted = tally_table(rows, label="label", softmax=True)
+    counted = read(rows, label="label", softmax=True).tally()
     assert counted == Tally.from_scores(logits, NAMES[:3000], classes=CLASSES, grid=True, softmax=True)
     certificate = calibrate(counted, epsilon=0.2, delta=0.1, method="PS")
     found = predict_sets(rows, certificate, keep=["id"]).orderBy("id").collect()
@@ -75,8 +75,8 @@ def test_logits_are_counted_and_predicted_as_in_memory(spark: Any, tmp_path: Pat
 
 def test_counts_equal_those_of_memory(frame: Any) -> None:
     spread = frame.repartition(5)
-    assert tally_table(spread, label="label") == in_memory()
-    assert tally_table(spread, label=None) == Tally.from_target(SCORES, classes=CLASSES)
+    assert read(spread, label="label").tally() == in_memory()
+    assert read(spread).tally() == Tally.from_target(SCORES, classes=CLASSES)
     rows = read(frame, label="number", scores="listed")
     assert rows.tally("margin") == Tally.from_scores(SCORES, LABELS, grid=True, score="margin")
     assert (rows.last.n_given, rows.last.n_rows) == (N_ROWS, N_ROWS)
@@ -98,16 +98,14 @@ def test_one_row_of_each_group_is_the_one_of_memory(spark: Any, frame: Any) -> N
     assert (found.last.n_given, found.last.n_rows) == (3000, N_ROWS)
     assert found.columns is not None
     assert found.columns.group == "owner"
-    assert tally_table(owned, label=None, group="owner") == Tally.from_target(
-        SCORES, classes=CLASSES, groups=owners
-    )
+    assert read(owned, group="owner").tally() == Tally.from_target(SCORES, classes=CLASSES, groups=owners)
     holes = owned.withColumn("owner", when(col("id") >= 100, col("owner")))
     with pytest.raises(InputError, match=r"100 rows? cannot be used \(100 with no group id\)"):
-        tally_table(holes, label="label", group="owner")
-    dropped = tally_table(holes, label="label", group="owner", drop_invalid=True)
+        read(holes, label="label", group="owner").tally()
+    dropped = read(holes, label="label", group="owner", drop_invalid=True).tally()
     columns: dict[str, Any] = {f"p_{name}": SCORES[:, place] for place, name in enumerate(CLASSES)}
     same = pa.table({**columns, "label": NAMES, "owner": pa.array(owners, mask=np.arange(N_ROWS) < 100)})
-    alone = tally_table(same, label="label", group="owner", drop_invalid=True)
+    alone = read(same, label="label", group="owner", drop_invalid=True).tally()
     (on_cluster,), (here,) = dropped.inputs, alone.inputs
     assert on_cluster == here  # one machine and the cluster say the same about what is left out
     assert (here.left_out, here.rows_read) == (100, N_ROWS)
@@ -118,11 +116,11 @@ def test_skewed_and_empty_partitions(frame: Any) -> None:
     from pyspark.sql.functions import lit
 
     assert (
-        tally_table(frame.repartition(6, lit(1)), label="label") == in_memory()
+        read(frame.repartition(6, lit(1)), label="label").tally() == in_memory()
     )  # one has all rows, five have none
-    assert tally_table(frame.repartition(6, lit(1)), label=None) == Tally.from_target(SCORES, classes=CLASSES)
+    assert read(frame.repartition(6, lit(1))).tally() == Tally.from_target(SCORES, classes=CLASSES)
     with pytest.raises(InputError, match="no usable row"):
-        tally_table(frame.where("id < 0"), label="label")
+        read(frame.where("id < 0"), label="label").tally()
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="finds the executor's process through /proc")
@@ -147,7 +145,7 @@ def test_a_killed_executor_does_not_change_the_answer(frame: Any, tmp_path: Path
             yield batch
 
     spread = frame.drop("listed").repartition(4)
-    assert tally_table(spread.mapInArrow(kill_once, spread.schema), label="label") == in_memory()
+    assert read(spread.mapInArrow(kill_once, spread.schema), label="label").tally() == in_memory()
     assert not Path("/proc", marker.read_text()).exists()
 
 
@@ -181,28 +179,28 @@ def test_faults_are_counted_over_all_partitions(frame: Any) -> None:
     broken = broken.withColumn("p_cat", expr("CASE WHEN id % 1000 = 0 THEN double('NaN') ELSE p_cat END"))
     broken = broken.withColumn("label", expr("CASE WHEN id % 1000 = 1 THEN NULL ELSE label END"))
     with pytest.raises(InputError, match=r"40 rows? cannot be used \(20 with no label, 20 with scores.*partition"):
-        tally_table(broken, label="label")
-    counted = tally_table(broken, label="label", drop_invalid=True)
+        read(broken, label="label").tally()
+    counted = read(broken, label="label", drop_invalid=True).tally()
     whole = np.arange(N_ROWS) % 1000 > 1
     expected = Tally.from_scores(SCORES[whole], NAMES[whole], classes=CLASSES, grid=True)
     assert counted == expected
     assert [(one.rows, one.left_out) for one in counted.inputs] == [(N_ROWS - 40, 40)]
     renamed = frame.withColumn("label", expr("CASE WHEN id < 7 THEN 'gnu' ELSE label END"))
-    with pytest.raises(InputError, match=r"7 labels have no score column, the first is 'gnu'"):
-        tally_table(renamed, label="label", drop_invalid=True)
+    with pytest.raises(InputError, match=r"7 labels not among the classes, the first is 'gnu'"):
+        read(renamed, label="label", drop_invalid=True).tally()
 
 
 def test_errors_of_a_worker_reach_the_user_in_words(frame: Any) -> None:
     with pytest.raises(InputError, match="a score is negative"):
-        tally_table(frame.withColumn("p_cat", -frame["p_cat"]), label="label", score="aps")
+        read(frame.withColumn("p_cat", -frame["p_cat"]), label="label").tally(score="aps")
     with pytest.raises(InputError, match="match no column"):
-        tally_table(frame, label="label", scores="q_*")
+        read(frame, label="label", scores="q_*").tally()
     with pytest.raises(InputError, match=r"label column 'listed' holds list<.*labels must be text, numbers"):
-        tally_table(frame, label="listed")
+        read(frame, label="listed").tally()
 
 
 def test_randomised_scores_do_not_depend_on_partitions(frame: Any) -> None:
-    one, other = (tally_table(each, label="label", score="aps") for each in (frame, frame.repartition(7)))
+    one, other = (read(each, label="label").tally(score="aps") for each in (frame, frame.repartition(7)))
     assert one == other
     np.testing.assert_array_equal(one.confusion, in_memory().confusion)
 
@@ -212,7 +210,7 @@ def test_vectors_of_spark_ml(frame: Any) -> None:
 
     vectors = frame.select(array_to_vector(frame["listed"]).alias("probability"), "number")
     expected = Tally.from_scores(SCORES, LABELS, grid=True)
-    assert tally_table(vectors, label="number", scores="probability") == expected
+    assert read(vectors, label="number", scores="probability").tally() == expected
 
 
 def test_columns_are_found_by_name(frame: Any, certificate: Certificate) -> None:
@@ -227,7 +225,7 @@ def test_columns_are_found_by_name(frame: Any, certificate: Certificate) -> None
     assert counted.columns is not None
     assert counted.columns.scores == CLASSES
     with pytest.raises(InputError, match="'id' does not look like scores"):
-        tally_table(named, label="label", scores="*")
+        read(named, label="label", scores="*").tally()
     other = replace(certificate, classes=("a", "b", "c", "d"))
     with pytest.raises(InputError, match=r"fewer than two|no score column for class 'a', 'b', 'c', 'd'"):
         predict_sets(small, other)
@@ -245,7 +243,7 @@ def test_bad_rows_and_names_that_differ_in_case(spark: Any, certificate: Certifi
     rows = [(0.7, 0.3, 0.0, "a", 1), (0.2, 0.8, 0.0, "A", 2)]
     twins = spark.createDataFrame(rows, ["p_a", "p_A", "p_b.c", "label", "id"])
     expected = Tally.from_scores([row[:3] for row in rows], ["a", "A"], classes=["a", "A", "b.c"], grid=True)
-    assert tally_table(twins, label="label") == expected
+    assert read(twins, label="label").tally() == expected
     own = calibrate(expected, epsilon=0.5, delta=0.5, method="PS")
     assert [row["set"] for row in predict_sets(twins, own).collect()] == [["a"], ["A"]]
     bad = spark.createDataFrame(
@@ -263,5 +261,5 @@ def test_labels_of_a_csv_stay_text(spark: Any, tmp_path: Path) -> None:
 
     path = tmp_path / "a.csv"
     path.write_text("p_01,p_NA,label\n0.9,0.1,01\n0.2,0.8,NA\n")
-    counted = tally_table(read_frame(spark, path, text=["label"]), label="label")
+    counted = read(read_frame(spark, path, text=["label"]), label="label").tally()
     assert counted == Tally.from_scores([[0.9, 0.1], [0.2, 0.8]], ["01", "NA"], classes=["01", "NA"], grid=True)

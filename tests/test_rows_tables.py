@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from pacshift import InputError, Tally, read, tally_table
+from pacshift import InputError, Tally, read
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.parallel import cores, map_ordered
 from pacshift.rows.arrow import formats
@@ -68,29 +68,16 @@ def test_cutting_into_files_and_batches_changes_nothing(
         patch.setattr(stores, "MAX_PENDING_KEYS", 50)
         for number, piece in enumerate(pieces):
             save(table.take(pa.array(piece, pa.int64())), Path(folder, f"{rng.integers(1000)}_{number}.{kind}"))
-        whole = tally_table(folder, label="label")
+        whole = read(folder, label="label").tally()
         assert whole == Tally.from_scores(scores, labels, grid=True)
-        assert tally_table(folder, label=None) == Tally.from_target(scores)
-
-
-@pytest.mark.parametrize("form", ["fixed", "list", "large"])
-def test_lists_of_scores(form: str, tmp_path: Path) -> None:
-    scores, labels = simulate(500, 4)
-    lists: dict[str, Callable[[], Any]] = {
-        "fixed": lambda: pa.FixedSizeListArray.from_arrays(pa.array(scores.ravel()), 4),
-        "list": lambda: pa.array(list(scores), pa.list_(pa.float64())),
-        "large": lambda: pa.array(list(scores), pa.large_list(pa.float64())),
-    }
-    path = save(pa.table({"label": labels, "scores": lists[form]()}), tmp_path / "table.parquet")
-    counted = tally_table(path, label="label", scores="scores")
-    assert counted == Tally.from_scores(scores, labels, grid=True)
+        assert read(folder).tally() == Tally.from_target(scores)
 
 
 def test_flags_are_names_of_classes(tmp_path: Path) -> None:
     scores, labels = simulate(400, 2)
     flags = pa.table({"p_False": scores[:, 0], "p_True": scores[:, 1], "label": labels.astype(bool)})
     expected = Tally.from_scores(scores, np.array(["False", "True"])[labels], classes=["False", "True"], grid=True)
-    assert tally_table(save(flags, tmp_path / "flags.parquet"), label="label") == expected
+    assert read(save(flags, tmp_path / "flags.parquet"), label="label").tally() == expected
 
 
 def test_class_names_come_from_the_star() -> None:
@@ -105,12 +92,12 @@ def test_numbered_columns_are_ordered_by_number_and_named_ones_by_place(tmp_path
     scores, _ = simulate(50, 12)
     shuffled = np.random.default_rng(1).permutation(12)
     path = save(as_table(scores).select([f"p_{place}" for place in shuffled]), tmp_path / "table.parquet")
-    assert tally_table(path, label=None) == Tally.from_target(scores)
-    assert tally_table(path, label=None, classes=range(11, -1, -1)).classes == tuple(range(11, -1, -1))
+    assert read(path).tally() == Tally.from_target(scores)
+    assert read(path, classes=range(11, -1, -1)).tally().classes == tuple(range(11, -1, -1))
     loaded = read(path, classes=["3", "1"] + [str(place) for place in range(12) if place not in (1, 3)])
     np.testing.assert_array_equal(loaded.arrays()[0][:, :2], scores[:, [3, 1]])
     named = save(pa.table({"p_b": scores[:, 0], "p_a": scores[:, 1]}), tmp_path / "named.parquet")
-    assert tally_table(named, label=None).classes == ("b", "a")
+    assert read(named).tally().classes == ("b", "a")
 
 
 def test_progress_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,7 +106,7 @@ def test_progress_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     reported: list[tuple[int, int | None]] = []
     for kind, total in (("parquet", 1000), ("csv", None)):
         path = save(as_table(scores, label=labels), tmp_path / f"table.{kind}")
-        tally_table(path, label="label", progress=lambda done, of: reported.append((done, of)))
+        read(path, label="label", progress=lambda done, of: reported.append((done, of))).tally()
         assert reported[-1] == (1000, total)
     assert reported[0] == (100, 1000)
 
@@ -129,6 +116,7 @@ def test_memory_holds_a_few_batches_not_the_table(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("pacshift.rows.arrow.source.BATCH_VALUES", 20_000)
+    monkeypatch.setattr("pacshift.rows.arrow.table.MAX_KEPT_BYTES", 0)
     scores, labels = simulate(100_000, 10)
     path, table = tmp_path / f"table.{kind}", as_table(scores, label=labels)
     if kind == "parquet":
@@ -137,7 +125,7 @@ def test_memory_holds_a_few_batches_not_the_table(
         pa.feather.write_feather(table, path, chunksize=4000)
     held = pa.total_allocated_bytes()
     seen: list[int] = []
-    tally_table(path, label="label", progress=lambda *_: seen.append(pa.total_allocated_bytes() - held))
+    read(path, label="label", progress=lambda *_: seen.append(pa.total_allocated_bytes() - held)).tally()
     assert len(seen) >= 10
     assert max(seen) < table.nbytes / 2
 
@@ -163,7 +151,7 @@ def test_folders_are_read_without_what_others_leave_there(tmp_path: Path) -> Non
     save(table.slice(60), tmp_path / "b.parquet")
     for litter in ("_SUCCESS", ".b.parquet.crc", "_metadata.parquet", "notes.txt"):
         (tmp_path / litter).write_text("no table")
-    assert tally_table(tmp_path, label="label") == Tally.from_scores(scores, labels, grid=True)
+    assert read(tmp_path, label="label").tally() == Tally.from_scores(scores, labels, grid=True)
 
 
 def csv_files(folder: Path, texts: Sequence[str]) -> list[Path]:
@@ -176,9 +164,9 @@ def csv_files(folder: Path, texts: Sequence[str]) -> list[Path]:
 def test_csv_types_are_those_of_all_files_together(tmp_path: Path) -> None:
     paths = csv_files(tmp_path, ["1,0,0\n0,1,1\n", "0.25,0.75,1\n"])
     expected = Tally.from_scores([[1, 0], [0, 1], [0.25, 0.75]], [0, 1, 1], grid=True)
-    assert tally_table(paths, label="label") == expected
-    with pytest.raises(InputError, match=r"1 label has no score column, the first is 'cat' in row 0 of .*1.csv"):
-        tally_table(csv_files(tmp_path, ["1,0,0\n", "0.5,0.5,cat\n"]), label="label")
+    assert read(paths, label="label").tally() == expected
+    with pytest.raises(InputError, match=r"1 label not among the classes, the first is 'cat' in row 0 of .*1.csv"):
+        read(csv_files(tmp_path, ["1,0,0\n", "0.5,0.5,cat\n"]), label="label").tally()
 
 
 @pytest.mark.parametrize("max_bytes", [0, 1 << 25])

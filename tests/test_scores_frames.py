@@ -193,7 +193,10 @@ class Output:
     ("given", "remedy"),
     [
         (Output(), "Pass its .logits"),
-        ([np.zeros((3, 2)), np.zeros((2, 2))], "join them with np.concatenate or torch.cat"),
+        (
+            [np.zeros((3, 2)), np.zeros((2, 2))],
+            "got a list of 2 batches. Join them with np.concatenate or torch.cat",
+        ),
     ],
 )
 def test_what_a_model_or_a_loader_gives_is_refused_with_what_to_pass(given: Any, remedy: str) -> None:

@@ -107,15 +107,6 @@ def test_kinds_come_back_from_files(kind: ScoreKind) -> None:
         assert record(ScoreKind).read(json.loads(json.dumps(record(ScoreKind).write(one))), "") == one
 
 
-def test_kinds_of_files_are_checked() -> None:
-    kind = ScoreKind(-3.0, 9.0, 0.4, False)
-    said = record(ScoreKind).write(kind)
-    assert record(ScoreKind).read(said, "") == kind
-    for bad in ([0.0, 1.0, 0.4, True], {"low": 0.0}, said | {"tops": [1.0]}, said | {"sums_to_one": 1}, "text", 5):
-        with pytest.raises((ValueError, KeyError, TypeError)):
-            record(ScoreKind).read(bad, "")
-
-
 N_CLASSES = 5
 
 
@@ -188,7 +179,7 @@ def test_certificates_keep_the_kind_in_their_file(kind: str, tmp_path: Any) -> N
     loaded.sets(MAKERS[kind](TARGET))
     loaded.sets(MAKERS[kind](TARGET[:1]))
     other = "probabilities" if kind != "probabilities" else "percentages"
-    with pytest.raises(InputError, match="scores: the source's scores are"):
+    with pytest.raises(InputError, match=r"scores: these scores are .*, but the source's are "):
         loaded.sets(MAKERS[other](TARGET))
 
 
@@ -310,5 +301,5 @@ def test_a_class_that_the_source_hardly_has_may_have_other_top_scores(scale: flo
 
 def test_a_period_of_another_kind_is_refused() -> None:
     monitor = Monitor(Tally.from_scores(MAKERS["percentages"](SOURCE), LABELS))
-    with pytest.raises(InputError, match=r"source's scores are percentages.*Multiply by 100"):
+    with pytest.raises(InputError, match=r"the source's are percentages.*Multiply by 100"):
         monitor.update(Tally.from_target(MAKERS["probabilities"](TARGET[:1])))

@@ -21,7 +21,6 @@ from pacshift import (
     plan,
     prevalence,
     read,
-    tally_table,
     write_sets,
 )
 from pacshift.arrays import FloatArray, IntArray
@@ -108,12 +107,12 @@ def test_a_table_is_counted_as_rows_in_memory_bit_for_bit(tmp_path: Path) -> Non
         frame = pd.DataFrame(rows, columns=["p_0", "p_1", "p_2"])
         frame.assign(label=LABELS).to_parquet(tmp_path / f"{name}.parquet", row_group_size=700)
         for score in ("probability", "aps"):
-            options = {"score": score, "grid": False, "softmax": True}
-            counted = tally_table(tmp_path / f"{name}.parquet", label="label", **options)  # type: ignore[arg-type]
-            assert counted == Tally.from_scores(rows, LABELS, **options)  # type: ignore[arg-type]
+            table = read(tmp_path / f"{name}.parquet", label="label", softmax=True)
+            counted = table.tally(score, grid=False)
+            assert counted == Tally.from_scores(rows, LABELS, score=score, softmax=True)
             plain = Tally.from_scores(softmax(rows), LABELS, score=score)
             assert replace(plain, softmax=True) == counted
-        target = tally_table(tmp_path / f"{name}.parquet", label=None, softmax=True)
+        target = read(tmp_path / f"{name}.parquet", softmax=True).tally()
         assert (
             target
             == Tally.from_target(rows, softmax=True)
@@ -128,7 +127,7 @@ def test_wide_rows_are_counted_alike(tmp_path: Path) -> None:
     rows, labels = rng.normal(2, 3, (3000, 40)).astype(np.float32), rng.integers(0, 40, 3000)
     expected = Tally.from_scores(softmax(rows), labels)
     np.savez(tmp_path / "a.npz", logits=rows, labels=labels)
-    made = tally_table(tmp_path / "a.npz", label="labels", scores="logits", grid=False, softmax=True)
+    made = read(tmp_path / "a.npz", label="labels", scores="logits", softmax=True).tally(grid=False)
     assert made == replace(expected, softmax=True)
 
 
@@ -154,21 +153,21 @@ def test_a_class_may_be_ruled_out_in_a_table_too(certificate: Certificate, tmp_p
     usable = [place for place in range(300) if place not in (5, 6)]
     frame.to_parquet(tmp_path / "t.parquet")
     with pytest.raises(InputError, match="2 rows cannot be used"):
-        tally_table(tmp_path / "t.parquet", label=None, softmax=True)
-    counted = tally_table(tmp_path / "t.parquet", label=None, softmax=True, drop_invalid=True)
+        read(tmp_path / "t.parquet", softmax=True).tally()
+    counted = read(tmp_path / "t.parquet", softmax=True, drop_invalid=True).tally()
     assert counted == Tally.from_target(rows[usable], softmax=True)
     written = write_sets(certificate, tmp_path / "t.parquet", tmp_path / "sets.parquet", drop_invalid=True)
     assert written.n_rows == 298
     found = pd.read_parquet(tmp_path / "sets.parquet")["set_size"]
     assert found.tolist() == certificate.sets(rows[usable]).sum(axis=1).tolist()
-    with pytest.raises(InputError, match=r"2 rows? cannot be used .*, the first is row 5"):
+    with pytest.raises(InputError, match=r"2 rows have NaN or infinite scores, the first is row 5"):
         Tally.from_target(rows, softmax=True)
 
 
 def test_a_table_of_probabilities_goes_through_no_second_softmax(tmp_path: Path) -> None:
     pd.DataFrame(softmax(TARGET), columns=["p_0", "p_1", "p_2"]).to_parquet(tmp_path / "t.parquet")
     with pytest.raises(InputError, match="target: softmax=True is for logits"):
-        tally_table(tmp_path / "t.parquet", label=None, softmax=True)
+        read(tmp_path / "t.parquet", softmax=True).tally()
     with pytest.raises(InputError, match="the target: softmax=True is for logits"):
         read(tmp_path / "t.parquet", softmax=True).arrays()
 
@@ -233,6 +232,9 @@ def test_commands_take_logits_by_one_flag_and_name_it(tmp_path: Path) -> None:
     said = bad("calibrate", of_logits, plain, "-o", tmp_path / "d.json")
     assert "do not add. Count all of them from logits with --softmax" in said
     assert "(of logits: --softmax)" in bad("compare", source, target, "--scores", "z")  # APS adds them up
-    assert "leave --softmax out" in bad("tally", twice, "--scores", "z", "--softmax", "-o", tmp_path / "a.tally")
+    assert (
+        "--softmax is for logits, but these scores are probabilities that sum to 1 already. Leave it out"
+        in bad("tally", twice, "--scores", "z", "--softmax", "-o", tmp_path / "a.tally")
+    )
     watched = ("monitor", source, target, "--scores", "z", "--certificate", made, "-o", tmp_path / "m.html")
     good(*watched, "--json")  # the certificate says that it takes the softmax

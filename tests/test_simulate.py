@@ -174,7 +174,7 @@ def test_a_class_without_rows_has_no_error_and_may_have_no_share() -> None:
     ("scores", "labels", "options", "message"),
     [
         ([[0.5, np.nan]], [0], {}, "NaN"),
-        ([[0.5, 0.5]], [2], {}, "no score column"),
+        ([[0.5, 0.5]], [2], {}, "1 label not among the classes"),
         ([[0.5, 0.5]], [0, 1], {}, "2 labels for 1 rows"),
         ([[0.5, 0.5]], [0], {"row_weights": [1, 2]}, "row_weights must be 1 finite numbers"),
         ([[0.5, 0.5]], [0], {"row_weights": [-1]}, "row_weights"),

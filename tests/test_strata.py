@@ -301,13 +301,13 @@ def test_a_stratum_with_too_few_rows_gets_all_labels_and_says_so() -> None:
         ({"strata": [None, *STRATA[1:]]}, r"strata: 1 row has no stratum"),
         ({"target_strata": ["", *TARGET_STRATA[1:]]}, r"target_strata: 1 row has no stratum"),
         ({"target_strata": [[1], *TARGET_STRATA[1:]]}, "target_strata"),
-        ({"target_scores": None}, "strata need unlabelled target scores"),
+        ({"target_scores": None}, "strata need target scores. Pass target_scores"),
         ({"source_scores": SOURCE - 0.5, "target_scores": TARGET - 0.5}, "scores below 0"),
         ({"source_scores": np.where(LABELS[:, None] == 2, 0, SOURCE * [1, np.nan])}, "source: 3,000 rows"),
         ({"epsilon": 2}, "epsilon must lie strictly between 0 and 1"),
         ({"per_stratum": "yes"}, "per_stratum must be True or False"),
         *(
-            ({"method": name}, f"strata are proven with PS-LP, PS-W, PS-C.*Method {name} is none")
+            ({"method": name}, f"strata are proven with PS-LP, PS-W or PS-C, not with {name}")
             for name in pacshift.METHODS
             if not pacshift.METHODS[name].allows_strata
         ),
@@ -329,9 +329,9 @@ def test_sets_refuse_strata_that_nothing_is_promised_about(certificate: Any) -> 
         sets_in_strata(certificate, TARGET[:2], ["newborn", "old"])
     with pytest.raises(InputError, match="one stratum per row"):
         sets_in_strata(certificate, TARGET[:2], ["old"])
-    with pytest.raises(InputError, match=r"1 row cannot be used .*, the first is row 1"):
+    with pytest.raises(InputError, match=r"1 row has NaN or infinite scores, the first is row 1"):
         sets_in_strata(certificate, [[0.5, 0.5], [np.nan, 1]], ["old", "young"])
-    with pytest.raises(InputError, match="source's scores are probabilities"):
+    with pytest.raises(InputError, match="the source's are probabilities"):
         sets_in_strata(certificate, 5 * TARGET[:20], TARGET_STRATA[:20])
     with pytest.raises(InputError, match="this certificate has no strata"):
         sets_in_strata(calibrate(SOURCE, LABELS, None, method="PS"), TARGET[:1], ["old"])

@@ -109,7 +109,7 @@ def test_methods_ask_for_what_a_tally_lacks() -> None:
     source, target = Tally.from_scores(np.eye(2), [0, 1], soft=False), Tally.from_target(np.eye(2), soft=False)
     with pytest.raises(InputError, match="no source rows: every method needs a labelled source"):
         calibrate(target, epsilon=0.1, delta=0.1, method="PS")
-    with pytest.raises(InputError, match="no target examples: method PS-W needs unlabelled target scores"):
+    with pytest.raises(InputError, match=r"method PS-W needs target scores\. Pass them, or use PS-LW"):
         calibrate(source, epsilon=0.1, delta=0.1, method="PS-W")
     with pytest.raises(InputError, match="needs sums of probabilities, which this tally lacks"):
         calibrate(source + target, epsilon=0.1, delta=0.1, method="PS-R")
@@ -117,24 +117,8 @@ def test_methods_ask_for_what_a_tally_lacks() -> None:
         calibrate(source, epsilon=0.1, delta=0.1, method="APS")
 
 
-def scaled(tally: Tally, factor: int, *, soft: bool) -> Tally:
-    """The same rows, each counted ``factor`` times."""
-    cells = {
-        name: replace(getattr(tally, name), counts=getattr(tally, name).counts * factor)
-        for name in ("source_cells", "target_cells")
-    }
-    return replace(tally.with_counts(tally.counts * factor), **cells, soft=tally.soft if soft else None)
-
-
 def test_sums_beyond_64_bits_are_refused() -> None:
     scores, labels = np.array([[0.9, 0.1], [0.2, 0.8]]), [0, 1]
-    source = scaled(Tally.from_scores(scores, labels), 2**60, soft=False)
-    assert (source + source).n_source == 2**62
-    with pytest.raises(InputError, match="more than fit into 64 bits"):
-        Tally.sum([source] * 3)
-    target = scaled(Tally.from_target(scores, bins=False), 2**60, soft=False)
-    with pytest.raises(InputError, match="more than fit into 64 bits"):
-        Tally.sum([target] * 3)
     probable = Tally.from_scores(scores, labels)
     assert probable.soft is not None
     huge = replace(probable, soft=replace(probable.soft, sums=probable.soft.sums << 32))

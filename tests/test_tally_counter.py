@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from pacshift import InputError, Tally, UninformativeWarning, calibrate, parallel, tally_table
+from pacshift import InputError, Tally, UninformativeWarning, calibrate, parallel, read
 from pacshift.scores.transforms import TRANSFORMS
 from pacshift.tally import counter, stores
 from pacshift.tally.cells import CONFIDENCE_EDGES, Cells, top_bin
@@ -73,14 +73,14 @@ def engine(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.M
 
     def with_arrow(scores: Any, labels: Any, **options: Any) -> Tally:
         label = None if labels is None else "label"
-        return tally_table(store(tmp_path, scores, labels), label=label, **options)
+        return read(store(tmp_path, scores, labels), label=label).tally(**options)
 
     return with_arrow
 
 
 def with_spark(session: Any, path: Path, labels: Any, options: dict[str, Any]) -> Tally:
     frame = session.read.parquet(str(path)).repartition(3)
-    return tally_table(frame, label=None if labels is None else "label", **options)
+    return read(frame, label=None if labels is None else "label").tally(**options)
 
 
 def drawn(n_rows: int, n_classes: int, kind: str) -> tuple[NDArray[Any], NDArray[np.int64]]:

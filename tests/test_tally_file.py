@@ -1,4 +1,4 @@
-"""Tally files: they bring back the same counts, old versions too, and nonsense is refused."""
+"""Tally files: they bring back the same counts, and what was changed is refused."""
 
 import io
 import json
@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from pacshift import InputError, Tally
 from pacshift.arrays import FloatArray, IntArray
-from pacshift.tally.file import checksums
 from strategies import are_probabilities, labelled
 
 
@@ -38,50 +37,24 @@ def test_mixed_class_names_survive_a_file(tmp_path: Path) -> None:
 
 
 def rewrite(path: Path, change: Callable[[dict[str, Any], dict[str, Any]], None]) -> None:
-    """Change header or arrays of a tally file as someone could who computes the checksums again."""
+    """Change header or arrays of a tally file."""
     with np.load(path) as file:
         arrays = {name: file[name] for name in file.files}
     header = json.loads(str(arrays.pop("header")))
     change(header, arrays)
-    if "arrays" in header:
-        header["arrays"] = checksums(arrays)
     with open(path, "wb") as out:
         np.savez_compressed(out, header=np.array(json.dumps(header)), **arrays)
 
 
 TAMPERED: dict[str, tuple[Callable[[dict[str, Any], dict[str, Any]], Any], str]] = {
     "newer": (lambda h, a: h.update(version=5), "tally version 5, this pacshift reads 1. Update pacshift"),
-    "kind in part": (lambda h, a: h["source_kind"].pop("low"), "do not add up"),
-    "kind upside down": (lambda h, a: h["source_kind"].update(low=2.0), "where the range of the scores belongs"),
-    "sums of no rows": (lambda h, a: h["source_kind"]["sums"].update(n_rows=0), "where sums of rows belong"),
-    "inputs text": (lambda h, a: h.update(inputs="a.parquet"), "where a list belongs"),
-    "inputs role": (lambda h, a: h["inputs"][0].update(role="other"), "where one of source, target belongs"),
-    "more inputs": (lambda h, a: h.update(n_more_inputs=-1), "n_more_inputs: -1 where a count belongs"),
     "version true": (lambda h, a: h.update(version=True), "tally version True"),
-    "bins unheard of": (lambda h, a: h.update(source_bins="yes"), "source_bins: 'yes' where one of"),
     "format": (lambda h, a: h.update(format="other"), "tally version None"),
-    "classes": (lambda h, a: h.update(classes=["a", "a", "b"]), "do not add up"),
-    "no bins": (lambda h, a: h.update(source_bins="none"), "which the header denies"),
-    "bins unknown": (lambda h, a: h.pop("target_bins"), "do not add up"),
-    "negative": (lambda h, a: a["source_counts"].__setitem__(0, -1), "must hold counts"),
-    "empty cell": (lambda h, a: a["target_counts"].__setitem__(0, 0), "target_counts must be at least 1"),
-    "more rows": (lambda h, a: a["source_counts"].__setitem__(0, 99), "as many as its examples"),
-    "floats": (lambda h, a: a.update(source_counts=a["source_counts"] * 1.0), "must hold counts"),
-    "shape": (lambda h, a: a.update(target_counts=a["target_counts"][:-1]), "must hold counts"),
-    "same cell twice": (lambda h, a: a["source_codes"].__setitem__(1, a["source_codes"][0]), "must ascend"),
-    "cell of no class": (lambda h, a: a["source_codes"].__setitem__(-1, 3 * 13 * 3), "cells of 3 classes"),
-    "other label": (lambda h, a: a["source_codes"].__setitem__(-1, 3 * 13 * 3 - 1), "as many as its examples"),
-    "NaN": (lambda h, a: a["values"].__setitem__(0, np.nan), "finite floats"),
-    "descending": (lambda h, a: a.update(values=a["values"][::-1].copy()), "must ascend"),
-    "zero counts": (lambda h, a: a["counts"].__setitem__(0, 0), "occur at least once"),
-    "starts": (lambda h, a: a["starts"].__setitem__(-1, 0), "starts must grow"),
-    "overflow": (lambda h, a: a["target_counts"].__setitem__(slice(3), 2**61), "adds up to more than"),
-    "missing": (lambda h, a: a.pop("counts"), "do not add up"),
-    "extra": (lambda h, a: a.update(more=np.ones(2)), "do not add up"),
-    "bins sum": (lambda h, a: a["bins"].__setitem__((1, 0), 99), "the bins of a class must hold every target row"),
-    "soft shape": (lambda h, a: a.update(soft_sums=np.zeros(2, int)), "must hold counts"),
-    "soft labels": (lambda h, a: a["soft_labels"].__setitem__(0, 1), "soft_labels must be the labels that occur"),
-    "soft in part": (lambda h, a: [a.pop("soft_labels"), a.pop("soft_sums")], "do not add up"),
+    "header": (lambda h, a: h["source_kind"].update(low=2.0), "damaged tally: the content does not match its"),
+    "count": (lambda h, a: a["source_counts"].__setitem__(0, 99), "the counts do not match their checksums"),
+    "type": (lambda h, a: a.update(source_counts=a["source_counts"] * 1.0), "do not match their checksums"),
+    "missing": (lambda h, a: a.pop("counts"), "do not match their checksums"),
+    "extra": (lambda h, a: a.update(more=np.ones(2)), "do not match their checksums"),
 }
 
 

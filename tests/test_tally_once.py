@@ -17,9 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commands import bad, good, make_tables, run
-from pacshift import Certificate, Tally, calibrate, tally_table
+from pacshift import Certificate, Tally, calibrate, read
 from pacshift.errors import InputError
-from pacshift.files.codec import record
 from pacshift.rows.arrow.batch import Layout
 from pacshift.rows.base import BAD_SCORES, WITHOUT_LABEL, Faults, FileRows, Pass
 from pacshift.tally.once import MAX_INPUTS, MIN_NUMBERS, Input, all_inputs, counts_sha256, together
@@ -43,7 +42,7 @@ def write(path: Path, rows: int) -> Path:
 
 def test_files_are_listed_with_rows_columns_and_hash(tmp_path: Path) -> None:
     files = [write(tmp_path / "b.parquet", 3), write(tmp_path / "a.parquet", 5)]
-    tally = tally_table(files, label="y", sha256=True)
+    tally = read(files, label="y").tally(sha256=True)
     tally.save(tmp_path / "site.tally")
     loaded = Tally.load(tmp_path / "site.tally")
     assert loaded.inputs == tally.inputs
@@ -52,7 +51,7 @@ def test_files_are_listed_with_rows_columns_and_hash(tmp_path: Path) -> None:
         ("source", "a.parquet", 10, ("y", "p_0", "p_1")),
     ]
     assert loaded.inputs[0].sha256 == hashlib.sha256(files[0].read_bytes()).hexdigest()
-    plain = tally_table(files, label="y")
+    plain = read(files, label="y").tally()
     assert plain == tally  # equal counts, whatever is known about the files
     assert {one.sha256 for one in plain.inputs} == {None}
     assert calibrate(loaded, epsilon=0.4, delta=0.3, method="PS").provenance.inputs == loaded.inputs
@@ -63,7 +62,7 @@ def test_rows_that_were_left_out_are_counted_file_by_file_with_reasons(tmp_path:
     for path, labels in zip(files, ([0, None, None], [0, 1, 1], [None, 1, 0]), strict=True):
         scores = [0.9, None if path is files[2] else 0.3, 0.5]
         pa.parquet.write_table(pa.table({"p_0": scores, "p_1": scores[::-1], "y": labels}), path)
-    counted = tally_table(files, label="y", drop_invalid=True)
+    counted = read(files, label="y", drop_invalid=True).tally()
     assert [one.left_out for one in counted.inputs] == [2, 0, 2]
     assert dict(counted.inputs[2].left_out_why) == {WITHOUT_LABEL: 1, BAD_SCORES: 1}
     counted.save(tmp_path / "site.tally")
@@ -75,21 +74,10 @@ def test_rows_that_were_left_out_are_counted_file_by_file_with_reasons(tmp_path:
 
 def test_rows_of_a_frame_that_were_left_out_are_said_too() -> None:
     frame = pandas.DataFrame({"p_0": [0.9, 0.3, None], "p_1": [0.1, 0.7, 0.5], "y": [0, 1, 1]})
-    tally = tally_table(frame, label="y", drop_invalid=True)
+    tally = read(frame, label="y", drop_invalid=True).tally()
     (one,) = all_inputs(tally)
     assert (one.name, one.rows, one.left_out) == (None, 2, 1)
     assert one.sha256 == counts_sha256(tally, "source")
-
-
-@pytest.mark.parametrize(
-    ("left_out", "why"),
-    [(-1, {}), (True, {}), ("1", {}), (1, [1]), (1, {"no label": -1}), (None, {"no label": 1})],
-)
-def test_rows_left_out_that_cannot_be_are_refused(left_out: object, why: object) -> None:
-    document = record(Input).write(Input("source", "a", 1, (), None))
-    assert record(Input).read(document | {"left_out": 3, "left_out_why": {"no label": 3}}, "").left_out == 3
-    with pytest.raises(ValueError, match=r"left_out|left out"):
-        record(Input).read(document | {"left_out": left_out, "left_out_why": why}, "")
 
 
 def test_a_cluster_says_what_was_left_out_of_one_path_or_of_all_together(tmp_path: Path) -> None:
@@ -114,10 +102,8 @@ def test_a_cluster_says_what_was_left_out_of_one_path_or_of_all_together(tmp_pat
 
     (one,) = inputs(3, paths[0])
     assert (one.name, one.rows, one.left_out, one.left_out_why) == ("a.parquet", 4, 3, ((WITHOUT_LABEL, 3),))
-    *each, together = inputs(3, *paths)
-    assert [(one.rows, one.left_out) for one in each] == [(None, None)] * 2
-    assert (together.name, together.rows, together.left_out) == ("all 2 paths together", None, 3)
-    assert len(inputs(0, *paths)) == 2
+    (both,) = inputs(3, *paths)
+    assert (both.name, both.rows, both.left_out) == ("a.parquet, b.parquet", 4, 3)
     assert inputs(0) == ()
 
 
@@ -255,13 +241,13 @@ def test_the_same_rows_in_another_kind_of_file_or_order(label: str | None, tmp_p
     table = labelled()
     shuffled = table.take(np.random.default_rng(0).permutation(len(table)))
     files = [save(table, tmp_path / "a.csv"), save(shuffled, tmp_path / "b.parquet")]
-    first, second = (tally_table(file, label=label, sha256=True) for file in files)
+    first, second = (read(file, label=label).tally(sha256=True) for file in files)
     assert first.inputs[0].sha256 != second.inputs[0].sha256
     role = "target" if label is None else "source"
     with pytest.raises(InputError, match=f"tally 1 and tally 2 hold the same {role} counts"):
         first + second
     half = save(table.slice(0, 150), tmp_path / "half.csv")
-    assert (first + tally_table(half, label=label, sha256=True)).n_classes == 3
+    assert (first + read(half, label=label).tally(sha256=True)).n_classes == 3
 
 
 def test_commands_name_the_tallies(tmp_path: Path) -> None:

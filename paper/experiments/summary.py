@@ -367,14 +367,32 @@ def _line(axes: Any, height: float, label: str, *, style: str, colour: str) -> N
 
 
 def _boxes(axes: Any, result: PanelResult, quantity: str, colours: Mapping[str, str]) -> None:
-    from pacshift.plots import boxes  # loads matplotlib
+    """One box per method; one whose trials were all refused is marked so."""
+    from pacshift.plots.axes import UNDECIDED, new_axes, plain_text  # loads matplotlib
 
+    new_axes(axes, height=HEIGHT)  # they are there already: only the grid is added
     measured = [row for row in result.rows if row.status != "refused"]
-    values = {
-        method: [getattr(row, quantity) for row in measured if row.method == method] for method in result.methods
-    }
-    boxes(values, label=f"prediction set {quantity}", colours=colours, ax=axes)
-    axes.yaxis.label.set_size(9)
+    data = [
+        np.array([getattr(row, quantity) for row in measured if row.method == name]) for name in result.methods
+    ]
+    drawn = axes.boxplot(data, widths=0.62, patch_artist=True, flierprops={"markersize": 2.5})
+    axes.set_ylim(0, 1.06 * max((column.max() for column in data if len(column)), default=1.0) or 1.0)
+    for name, box, median in zip(result.methods, drawn["boxes"], drawn["medians"], strict=True):
+        box.set(facecolor=colours[name], linewidth=0.8)
+        red, green, blue, *_ = box.get_facecolor()
+        is_dark = 0.3 * red + 0.59 * green + 0.11 * blue < 0.3  # by its luma: black lines would vanish
+        heights = box.get_path().vertices[:, 1]
+        is_thin = np.ptp(heights) < 0.02 * axes.get_ylim()[1]  # a line across it would be all one sees of it
+        if is_thin:
+            box.set(edgecolor=box.get_facecolor(), linewidth=2.0)
+        median.set(color=box.get_facecolor() if is_thin else "white" if is_dark else "#111111", linewidth=1.2)
+    for position, column in enumerate(data, start=1):
+        if not len(column):
+            axes.text(position, 0.5, "refused", transform=axes.get_xaxis_transform(), rotation=90, ha="center",
+                      va="center", color=UNDECIDED)  # fmt: skip
+    axes.set_xticks(range(1, len(data) + 1), [plain_text(name) for name in result.methods], rotation=40,
+                    ha="right", rotation_mode="anchor")  # fmt: skip
+    axes.set_ylabel(f"prediction set {quantity}", fontsize=9)
     axes.tick_params(labelsize=8)
 
 

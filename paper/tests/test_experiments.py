@@ -319,6 +319,9 @@ def test_figures_have_one_width_a_legend_and_axes_from_zero(panel: Panel) -> Non
     boxes = list(figure.axes[1].patches)
     assert to_hex(boxes[0].get_edgecolor()) == SOURCE  # thin boxes keep their colour, no white line over them
     assert to_hex(boxes[1].get_edgecolor()) == TARGET
+    nothing = tuple(replace(row, status="refused") for row in rows if row.method == "PS")
+    figure = draw_panel(PanelResult(panel, "mine", "real", ("PS",), nothing))
+    assert [axes.texts[0].get_text() for axes in figure.axes] == ["refused", "refused"]
 
 
 def test_a_log_with_a_bad_line_is_refused(tmp_path: Path) -> None:

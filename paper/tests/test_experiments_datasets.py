@@ -104,7 +104,7 @@ def test_shared_scores_are_found(shared_data: Path) -> None:
     [
         ({"probs": None}, "'probs' is missing"),
         ({"labels": None}, "'labels' is missing"),
-        ({"probs": np.full(4, 0.5)}, "must be a matrix"),
+        ({"probs": np.full(4, 0.5)}, "one column per class"),
         ({"probs": np.full((4, 2), "a")}, "numbers"),
         ({"probs": np.array([[0.5, 0.5], [np.nan, 1], [0, 1], [0, 1]])}, "row 1"),
         ({"probs": np.full((0, 2), 0.5), "labels": np.empty(0, int)}, "no rows"),

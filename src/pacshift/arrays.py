@@ -2,6 +2,7 @@
 
 import importlib
 import math
+import os
 import threading
 from collections.abc import Sequence
 from dataclasses import fields, is_dataclass, replace
@@ -25,6 +26,9 @@ else:
             return found
 
     scipy = _SciPy()
+    if hasattr(os, "register_at_fork"):  # a child of a process that is loading it would wait for ever
+        release = _SciPy._lock.release
+        os.register_at_fork(before=_SciPy._lock.acquire, after_in_parent=release, after_in_child=release)
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]

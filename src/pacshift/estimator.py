@@ -260,13 +260,7 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
         return self
 
     def label_sheet(
-        self,
-        X_target: Any,
-        *,
-        budget: int,
-        looks: Sequence[int] = (),
-        keep: Any = None,
-        groups: Any = None,
+        self, X_target: Any, *, budget: int, looks: Sequence[int] = (), keep: Any = None, groups: Any = None
     ) -> LabelSheet:
         """Draw rows of the target to be labelled, in random order: after a refusal, or to assume nothing.
 

@@ -7,8 +7,10 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 from itertools import pairwise
-from threading import Lock
+from threading import RLock
 from typing import Any, TypeVar
+
+from pacshift.arrays import scipy
 
 _Result = TypeVar("_Result")
 
@@ -93,18 +95,29 @@ def cores() -> int:
 
 @cache
 def _libraries() -> Any:
-    """The libraries of this process that have threads; to look for them takes some milliseconds."""
+    """The libraries of this process that have threads; to look for them takes some milliseconds.
+
+    SciPy has a BLAS of its own, which is only found once it is loaded. Without it the search for corrections of
+    100 classes takes five times as long. While another thread loads SciPy, this one waits.
+    """
     from threadpoolctl import ThreadpoolController
 
+    _ = scipy.special
     return ThreadpoolController()
 
 
 class _Blas:
     """How many callers want one thread, and what gives the other threads back."""
 
-    lock = Lock()
+    lock = RLock()
     n_inside = 0
     limits: Any = None
+
+
+if hasattr(os, "register_at_fork"):  # as for SciPy, whose lock is taken inside of this one, here and at forks
+    os.register_at_fork(
+        before=_Blas.lock.acquire, after_in_parent=_Blas.lock.release, after_in_child=_Blas.lock.release
+    )
 
 
 @contextmanager

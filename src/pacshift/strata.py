@@ -35,7 +35,7 @@ from pacshift.scores.check import (
 from pacshift.scores.frames import frame_like, require_same_index
 from pacshift.scores.kind import ROUNDING, require_logits
 from pacshift.scores.names import NOT_FOUND, is_missing, match_labels, shorten, text_of
-from pacshift.words.numbers import all_but, have, plural, up
+from pacshift.words.numbers import all_but, have, one_of, plural, up
 
 SHARES_OF_STRATA = 0.05
 """Share of delta for the bounds of the strata's shares of the target (Lemma 2). A round number; not measured."""
@@ -153,12 +153,9 @@ def calibrate_strata(
     chosen = resolve_method(method)
     if not chosen.allows_strata:
         proven = [name for name, known in METHODS.items() if known.allows_strata]
-        raise InputError(
-            f"strata are proven with {', '.join(proven)}, whose promise rests on label shift alone. Method "
-            f"{chosen.name} is none of them: use one of them."
-        )
+        raise InputError(f"strata are proven with {one_of(proven)}, not with {chosen.name}. Use one of them.")
     if target_scores is None:
-        raise InputError("no target examples: strata need unlabelled target scores. Pass target_scores.")
+        raise InputError("strata need target scores. Pass target_scores.")
     softmax, per_stratum = check_flag(softmax, "softmax"), check_flag(per_stratum, "per_stratum")
     source = _checked(source_scores, "source", classes, softmax)
     target = _checked(target_scores, "target", source.classes, softmax)

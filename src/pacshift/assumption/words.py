@@ -285,7 +285,7 @@ def noticeable(
     moved = needed * PROBE / _distance(counts, explained + PROBE * moving, variance)
     more = ROWS_FOR_LEARNING * hurdle / counts.n_target + contamination
     edges = _edges(counts)[-len(unsure.names) :]  # below the first ones there may be no row
-    found = Noticeable("new", new + more, edges[0]), Noticeable("moved", moved + more, edges[half])
+    found = Noticeable("new", float(new + more), edges[0]), Noticeable("moved", float(moved + more), edges[half])
     return tuple(one for one in found if one.size < 1)
 
 

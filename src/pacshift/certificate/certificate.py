@@ -216,6 +216,11 @@ class Certificate:
         return self.guarantee == "pac-accepted"
 
     @property
+    def rule(self) -> dict[str, bool]:
+        """What is done besides comparing scores with thresholds: ``never_empty``, and ``accept`` the top label."""
+        return {"never_empty": self.never_empty, "accept": self.accepts}
+
+    @property
     def label_error(self) -> FloatArray | None:
         """Of what is accepted as each label at most this share is wrong, as promised; 1 where nothing is.
 
@@ -341,8 +346,7 @@ class Certificate:
         return checked
 
     def _sets(self, scores: ScoreMatrix, score: TransformFunction | None) -> BoolArray:
-        rule = {"never_empty": self.never_empty, "accept": self.accepts}
-        return make_sets(scores, self.thresholds, self.own_transform(score), **rule)
+        return make_sets(scores, self.thresholds, self.own_transform(score), **self.rule)
 
     def sets_of_rows(self, scores: ScoresLike, *, score: TransformFunction | None = None) -> BoolArray:
         """Prediction sets as a matrix, whatever holds the scores: for engines that read a table piece by piece.
@@ -361,23 +365,21 @@ class Certificate:
         """
         return self._sets(self._checked(scores), score)
 
-    def sizes_of_rows(self, scores: ScoresLike | ScoreMatrix, thresholds: Sequence[FloatArray]) -> list[IntArray]:
-        """How many sets of some rows hold 0, 1, ..., K labels, at any thresholds.
+    def sizes_of_rows(self, scores: ScoresLike | ScoreMatrix) -> IntArray:
+        """How many sets of some rows hold 0, 1, ..., K labels.
 
         Parameters
         ----------
         scores : array_like or frame
             As in ``sets_of_rows``.
-        thresholds : sequence of array
-            Each takes the place of the certificate's own thresholds.
 
         Returns
         -------
-        list of array of shape (K + 1,)
-            Counts of sets by size, one for each of ``thresholds``.
+        array of shape (K + 1,)
+            Counts of sets by size.
         """
-        rule = {"never_empty": self.never_empty, "accept": self.accepts}
-        return sizes_at(self._checked(scores), thresholds, self.own_transform(), **rule)
+        (sizes,) = sizes_at(self._checked(scores), [self.thresholds], self.own_transform(), **self.rule)
+        return sizes
 
     def own_transform(self, score: TransformFunction | None = None) -> Transform:
         """What is done to scores before they are compared with the thresholds.
@@ -456,8 +458,7 @@ class Certificate:
         self.require_plain("SQL")
         if columns is None and self.columns is not None:
             columns = self.columns.scores
-        rule = {"never_empty": self.never_empty, "accept": self.accepts}
-        return set_expression(columns, self.classes, self.thresholds, dialect, **rule, softmax=self.softmax)
+        return set_expression(columns, self.classes, self.thresholds, dialect, **self.rule, softmax=self.softmax)
 
     def require_plain(self, where: str) -> None:
         """Refuse to accept top labels of a softmax that is computed elsewhere.
@@ -530,8 +531,7 @@ class Certificate:
         >>> certificate.with_set_sizes([[0.7, 0.3], [0.05, 0.95]]).set_sizes.tolist()
         [1, 1, 0]
         """
-        (sizes,) = self.sizes_of_rows(scores, [self.thresholds])
-        return replace(self, set_sizes=sizes)
+        return replace(self, set_sizes=self.sizes_of_rows(scores))
 
     def with_curves(self) -> "Certificate":
         """The same certificate, with ``curve`` and ``sensitivity``, which take some linear programs.

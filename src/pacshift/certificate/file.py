@@ -69,12 +69,9 @@ class Field:
 _ROUNDING = 1e-6  # of shares that a linear program found
 _INFINITE = "JSON has no infinity, so it is written as text."
 
-COMPUTED = Value(
-    "a share between 0 and 1",
-    lambda value: codec.is_number(value) and -_ROUNDING <= value <= 1 + _ROUNDING,
-    {"type": "number", "minimum": -_ROUNDING, "maximum": 1 + _ROUNDING},
-    float,
-    float,
+_LEAST, _MOST = -_ROUNDING, 1 + _ROUNDING
+COMPUTED = codec.number(
+    "a share between 0 and 1", lambda value: _LEAST <= value <= _MOST, minimum=_LEAST, maximum=_MOST
 )
 WEIGHT = Value(
     "a weight",

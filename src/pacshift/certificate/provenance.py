@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import Annotated, Any
 
-from pacshift.files.codec import ListOf, Value, is_number, pattern, record
+from pacshift.files.codec import ListOf, number, pattern, record
 from pacshift.files.origin import TIME_FORMAT
 from pacshift.tally.once import MAX_INPUTS, Input
 
@@ -25,13 +25,7 @@ def _is_day(text: str) -> bool:
 _DATE = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
 TIME = pattern("a time in UTC", f"{_DATE}T[0-9]{{2}}:[0-9]{{2}}:[0-9]{{2}}Z", _is_time)
 DAY = pattern("a day", _DATE, _is_day)
-WEIGHT = Value(
-    "a weight",
-    lambda value: is_number(value) and value >= 0,
-    {"type": "number", "minimum": 0},
-    float,
-    float,
-)
+WEIGHT = number("a weight", lambda value: value >= 0, minimum=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +145,10 @@ class Provenance:
                 "Calibrate again with recent data."
             )
         if model_id is not None and self.model_id is None:
-            found.append(f"this certificate names no model; {_said(model_id)}")
+            found.append(
+                f"this certificate names no model. If it was not made with scores of {model_id!r}, calibrate for "
+                f"{model_id!r}."
+            )
         other = self.other_model(model_id)
         return found if other is None else [*found, other]
 
@@ -170,11 +167,7 @@ class Provenance:
         """
         if model_id is None or self.model_id in (None, model_id):
             return None
-        return f"this certificate is for model {self.model_id!r}; {_said(model_id)}"
-
-
-def _said(model_id: str) -> str:
-    return (
-        f"the scores are said to come from model {model_id!r}. "
-        "Its guarantee is about its own model: calibrate again for this one."
-    )
+        return (
+            f"this certificate is for model {self.model_id!r}, but these scores are from {model_id!r}. Calibrate "
+            f"for {model_id!r}."
+        )

@@ -109,7 +109,7 @@ def certify(
     if not tally.n_source:
         raise InputError("no source rows: every method needs a labelled source.")
     if method.needs_target and not tally.n_target:
-        raise InputError(f"no target examples: method {method.name} needs unlabelled target scores.")
+        raise InputError(f"method {method.name} needs target scores. Pass them, or use PS-LW, which needs none.")
     if data.labelled is not None:
         check_labelled(data.labelled.counted, tally)
         require_unseen(data.labelled.chance_to_match(tally))
@@ -173,8 +173,8 @@ def _certificate(
     by_labels = () if labelled is None else by_labels_note(found, asked, labelled.n_rows)
     accepts = method.guarantee == "pac-accepted"
     # A promise that rests on label shift and is not empty says what if part of the target is not label-shifted.
-    rests_on_shift = promises_target(method) and method.assumes_label_shift and not np.isneginf(cuts).all()
-    rests_on_shift = rests_on_shift and not accepts
+    rests_on_shift = promises_target(method) and method.assumes_label_shift and not accepts
+    rests_on_shift = rests_on_shift and not np.isneginf(cuts).all()
 
     def find_curves() -> tuple[BoundCurve | None, Sensitivity | None]:
         drawn = None if curve is None else curve()
@@ -247,10 +247,8 @@ def answer(
     data: Data, method: Method, request: Request, refused: AssumptionError | None, steps: Steps | None = None
 ) -> Answer:
     """The thresholds. ``refused`` says that label shift was refuted; without target labels it is raised."""
-    alone, by_labels = (
-        one_candidate(request, by_labels=True),
-        AcceptByLabels(method.label_error) if isinstance(method, Accept) else PST(),
-    )
+    alone = one_candidate(request, by_labels=True)
+    by_labels: Method = AcceptByLabels(method.label_error) if isinstance(method, Accept) else PST()
     if not method.assumes_label_shift:
         return candidate(data, method, request, alone)
     if data.labelled is None:

@@ -53,6 +53,8 @@ class Check:
         error exactly the one seen here. None where the error is too close to epsilon to tell.
     text : str
         All this in words.
+    n_judged, missed : int
+        How many rows the verdict is about, and how many of them have a set that misses the true label.
     evaluation : Evaluation
         Error and size of the sets, over all rows and by true label.
     class_interval : Interval
@@ -101,6 +103,8 @@ class Check:
     broken_from: int | None
     rows_to_decide: int | None
     text: str
+    n_judged: int = field(repr=False)
+    missed: int = field(repr=False)
     evaluation: Evaluation = field(repr=False)
     class_interval: Interval = field(repr=False)
     classes_above: tuple[Label, ...] = field(repr=False)
@@ -115,20 +119,9 @@ class Check:
         return f"{word_of(self.verdict)}: {self.text}"
 
     @property
-    def n_judged(self) -> int:
-        """How many rows the verdict is about."""
-        share = self.evaluation.one_label if self.of_accepted else 1
-        return round(share * self.evaluation.n)
-
-    @property
     def error(self) -> float:
         """Share of the rows whose set misses the true label; of those that are accepted, where some are."""
         return self.evaluation.one_label_error if self.of_accepted else self.evaluation.error
-
-    @property
-    def missed(self) -> int:
-        """How many rows have a set that misses the true label."""
-        return round(float(np.nan_to_num(self.error)) * self.n_judged)
 
 
 def check(
@@ -213,7 +206,7 @@ def check(
         rows = memory(scores, labels, name="check", role="source", softmax=certificate.softmax, groups=groups)
     if sets is None:
         (found,) = misses(rows, [lambda batch: certificate.sets_of_rows(batch.given)])
-        return check_evaluation(certificate, found.evaluation(), level=level, seen_as=_seen_as(certificate, rows))
+        return _judged(certificate, found, level, _seen_as(certificate, rows))
     if not len(sets) or sets.shape[1:] != (len(classes),):
         raise InputError(
             f"sets must have at least one row and a column for each of the {len(classes)} classes, got shape "
@@ -224,7 +217,7 @@ def check(
     if groups is not None:
         rows = memory(given, labels, name="check", role="source", classes=classes, columns=names, groups=groups)
         sets, index = sets[rows.numbers], index[rows.numbers]
-    return check_evaluation(certificate, EvaluationCounts.of(sets, index).evaluation(), level=level)
+    return _judged(certificate, EvaluationCounts.of(sets, index), level)
 
 
 def _seen_as(certificate: Certificate, rows: Rows) -> Role | None:
@@ -252,23 +245,21 @@ def _seen_as(certificate: Certificate, rows: Rows) -> Role | None:
     return None
 
 
-def check_evaluation(
-    certificate: Certificate, evaluation: Evaluation, *, level: float, seen_as: Role | None = None
+def _judged(
+    certificate: Certificate, counts: EvaluationCounts, level: float, seen_as: Role | None = None
 ) -> Check:
     """Compare epsilon with an exact interval for the error of the population that the rows were drawn from.
 
     ``seen_as`` says as what the certificate was made from these rows, if it was.
     """
-    alone, epsilon, classes = evaluation.alone_counts, certificate.epsilon, certificate.classes
+    evaluation, epsilon, classes = counts.evaluation(), certificate.epsilon, certificate.classes
 
     def named(marked: BoolArray) -> tuple[Label, ...]:
         return tuple(classes[label] for label in np.flatnonzero(marked).tolist())
 
-    missed = np.rint(np.nan_to_num(evaluation.class_error) * evaluation.class_counts)
-    wrong = np.rint(np.nan_to_num(evaluation.alone_error) * alone)
     # Given how many rows are accepted, how many of them are wrong is binomial (docs/methods/accept.md, Lemma 5).
-    judged = (int(alone.sum()), wrong.sum()) if certificate.accepts else (evaluation.n, missed.sum())
-    n_judged, n_missed = judged
+    judged = (counts.alone, counts.alone_misses) if certificate.accepts else (counts.rows, counts.misses)
+    n_judged, n_missed = (int(each.sum()) for each in judged)
     interval = clopper_pearson(n_missed, n_judged, delta=1 - level)
     # The most misses whose interval lies below epsilon, and the most hits whose interval lies above it.
     few, hits = (binomial_cut(n_judged, epsilon=share, delta=(1 - level) / 2) for share in (epsilon, 1 - epsilon))
@@ -279,10 +270,10 @@ def check_evaluation(
         seen = label_shares(evaluation, level)
         apart = named((seen.lower > stated.upper) | (seen.upper < stated.lower))
     if limit is not None:  # promised for every class: the intervals hold together
-        together = clopper_pearson(missed, evaluation.class_counts, delta=(1 - level) / len(classes))
+        together = clopper_pearson(counts.misses, counts.rows, delta=(1 - level) / len(classes))
         above, kept = named(together.lower > limit), named(together.upper <= limit)
     if (limits := certificate.label_error) is not None:  # promised for these labels: the intervals hold together
-        together = clopper_pearson(wrong, alone, delta=(1 - level) / (limits < 1).sum())
+        together = clopper_pearson(counts.alone_misses, counts.alone, delta=(1 - level) / (limits < 1).sum())
         small = (together.upper <= limits) | np.isposinf(certificate.thresholds)  # or never accepted
         above, kept = named(together.lower > limits), named(small & (limits < 1))
     promised, verdict = certificate.guarantee in ("pac-target", "pac-accepted"), "not-proven"
@@ -309,13 +300,15 @@ def check_evaluation(
             else None
         ),
         text="",
+        n_judged=n_judged,
+        missed=n_missed,
         evaluation=evaluation,
-        class_interval=clopper_pearson(missed, evaluation.class_counts, delta=1 - level),
+        class_interval=clopper_pearson(counts.misses, counts.rows, delta=1 - level),
         classes_above=above,
         classes_kept=kept,
         classes_apart=apart,
-        one_label_interval=clopper_pearson(wrong.sum(), alone.sum(), delta=1 - level),
-        alone_interval=clopper_pearson(wrong, alone, delta=1 - level),
+        one_label_interval=clopper_pearson(counts.alone_misses.sum(), counts.alone.sum(), delta=1 - level),
+        alone_interval=clopper_pearson(counts.alone_misses, counts.alone, delta=1 - level),
         seen_as=seen_as,
         of_accepted=certificate.accepts,
     )

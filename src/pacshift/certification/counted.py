@@ -151,8 +151,7 @@ def looked_at(
 
 def cut_of(certificate: Certificate) -> fold.Cut:
     """What makes the sets of a certificate."""
-    rule = {"never_empty": certificate.never_empty, "accept": certificate.accepts}
-    return fold.Cut(certificate.thresholds, certificate.own_transform(), **rule)
+    return fold.Cut(certificate.thresholds, certificate.own_transform(), **certificate.rule)
 
 
 def measured(
@@ -161,9 +160,8 @@ def measured(
     """The certificate with the sizes of target sets, and what follows from them, counted in one pass."""
     if certificate.accepts and sizes and data.target is None:  # what a tally accepts, its cells tell
         _, target = tops_of_tally(data.tally)
-        asked, kept = (
-            target.tables(certificate.thresholds[None], 1)[0, :, 0].reshape(-1, 2).sum(axis=0).astype(int)
-        )
+        counts = target.tables(certificate.thresholds[None], 1)[0, :, 0]
+        asked, kept = counts.reshape(-1, 2).sum(axis=0).astype(int)
         return replace(certificate, set_sizes=np.array([0, kept, *[0] * (len(certificate.classes) - 2), asked]))
     points = points_below(certificate, data.tally, method) if one_label else []
     if data.target is None or not (sizes or points):

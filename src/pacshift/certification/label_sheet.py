@@ -8,7 +8,7 @@ import math
 import re
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -101,7 +101,7 @@ def plan_sheet(budget: Any, looks: Any, *, epsilon: Any, delta: Any) -> SheetPla
         what, remedy = f"the first look is after {totals[0]:,} rows", "Raise the first look"
         remedy += " and the budget" if high > totals[-1] else ""
     raise InputError(
-        f"{what}, too few to certify anything at epsilon={epsilon:g} and delta={delta:g}, even if no label is "
+        f"{what}, too few to certify anything at epsilon {epsilon:g} and delta {delta:g}, even if no label is "
         f"missed. {remedy} to at least {high:,}, or raise epsilon or delta."
     )
 
@@ -322,10 +322,9 @@ class LabelSheet:
         InputError
             If a label is no class, a class is called ``?``, or two classes are alike in a spreadsheet.
         """
-        places = {**class_places(classes), UNKNOWN: NOT_FOUND}
+        places = {**class_places(classes), UNKNOWN: NOT_FOUND, "": NOT_ASKED}  # no class is called so
         filled = [place for place, text in enumerate(self.labels, start=1) if text is not None]
         texts = ["" if text is None else str(text) for text in self.labels[: max(filled, default=0)]]
-        places = {**places, "": NOT_ASKED}  # no class is called so
         found = [places.get(text, places.get(_in_spreadsheet(text))) for text in texts]
         wrong = [place for place, index in enumerate(found) if index is None]
         if wrong:
@@ -356,12 +355,11 @@ class LabelSheet:
             their order or the pilot are others: then nobody knows whether chance has chosen them.
         """
         if (draw.sha256, draw.n_rows) != (self.target_sha256, self.n_target):
-            how = f"it has {draw.n_rows:,} rows"
-            how = "its scores or their order differ" if draw.n_rows == self.n_target else how
+            how = f"of {self.n_target:,} rows; {name} has {draw.n_rows:,}"
+            how = f"{name} has other scores or another order" if draw.n_rows == self.n_target else how
             raise InputError(
-                f"{self.name} was made for another target of {self.n_target:,} rows: {name} is not that one, "
-                f"{how}. The labels would go to the wrong rows. Use the target that the sheet was made from, as "
-                "it was then. Another target needs a sheet of its own."
+                f"{self.name} was drawn from another target ({how}), so its labels would go to the wrong rows. "
+                "Use that target as it was, or draw a new sheet."
             )
         *looks, budget = self.looks
         planned = plan_sheet(budget, looks, epsilon=self.epsilon, delta=self.delta)
@@ -415,9 +413,9 @@ def require_pilot(labels: Sequence[str | None], n_pilot: int, name: str) -> None
     if empty is None or not any(labels[empty:]):
         return
     raise InputError(
-        f"{name}: rows of the pilot were skipped. Order {empty} has no label, but rows below it have one. The "
-        f"first {n_pilot:,} rows plan the thresholds: label order {empty} too, or write {UNKNOWN} where nobody "
-        "can tell. Later rows may stay blank."
+        f"{name}: order {empty} has no label, but rows below it have one. The first {n_pilot:,} rows, the pilot, "
+        f"plan the thresholds and cannot be skipped: label it, or write {UNKNOWN} if nobody can tell. Later rows "
+        "may stay blank."
     )
 
 
@@ -578,10 +576,7 @@ def _drawn(rows: Rows, plan: SheetPlan, seed: int, keep: Sequence[str] = ()) -> 
     return LabelSheet(
         # By their numbers in the target, where one of each group was left to draw from.
         rows=draw.rows if rows.numbers is None else rows.numbers[draw.rows],
-        looks=plan.looks,
-        n_pilot=plan.n_pilot,
-        epsilon=plan.epsilon,
-        delta=plan.delta,
+        **asdict(plan),
         seed=seed,
         n_target=draw.n_rows,
         target_sha256=draw.sha256,

@@ -276,12 +276,7 @@ def mix_within(request: Request, labelled: LabelledTarget, *, delta: float) -> I
 
 
 def both_bounds(
-    known: Interval | None,
-    found: Interval,
-    classes: Sequence[Label],
-    *,
-    level: float,
-    contamination: float = 0.0,
+    known: Interval | None, found: Interval, classes: Sequence[Label], *, level: float, contamination: float = 0.0
 ) -> Interval:
     """The mixes within both. If there is none: AssumptionError, of chance at most ``level`` if both are right.
 

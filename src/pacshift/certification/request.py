@@ -13,7 +13,7 @@ from pacshift.defaults import DELTA, EPSILON
 from pacshift.errors import InputError
 from pacshift.files.origin import current_time
 from pacshift.methods import Method
-from pacshift.methods.guarantee import promises_target
+from pacshift.methods.guarantee import NEEDS_LABELS, promises_target
 from pacshift.mix.prevalence import check_known_mix
 from pacshift.scores.check import check_flag, check_rate, check_seed, check_weights
 from pacshift.tally.once import printable
@@ -84,8 +84,8 @@ def check_request(
         raise InputError(f"contamination must be a share, at least 0 and below 1, got {contamination!r}.")
     if share >= allowed:
         raise InputError(
-            f"contamination must be below epsilon: up to {share:g} of the target may be missed for that reason "
-            f"alone, but epsilon is {allowed:g}. Lower contamination or raise epsilon."
+            f"contamination must be below epsilon ({allowed:g}), got {share:g}: that share alone may be missed. "
+            "Lower it, or raise epsilon=."
         )
     return Request(
         epsilon=allowed,
@@ -135,10 +135,7 @@ def require_fit(method: Method, request: Request, *, has_labels: bool = False) -
     The table at the end of docs/methods/trust-proofs.md says why each pair is proven or refused.
     """
     if (method.needs_labels or not method.assumes_label_shift) and not has_labels:
-        raise InputError(
-            f"method {method.name} needs labelled target rows: pass target_labels= with None for rows without a "
-            "label, or labelled= with a filled-in label sheet."
-        )
+        raise InputError(f"method {method.name} {NEEDS_LABELS}")
     about_target = {
         "class_epsilon": request.class_epsilon is not None,
         "contamination": request.contamination > 0,
@@ -158,8 +155,7 @@ def require_fit(method: Method, request: Request, *, has_labels: bool = False) -
         )
     if request.contamination and method.needs_target and not method.allows_contamination:
         raise InputError(
-            f"contamination: method {method.name} looks at the target, where contaminated rows distort what it "
-            "sees, and nothing proves that it allows for them. Use PS-LP, PS-LW, PS-W, PS-C or ORACLE."
+            f"contamination is not proven with method {method.name}. Use PS-LP, PS-LW, PS-W, PS-C or ORACLE."
         )
     if has_labels and not takes_labels(method):
         why = "is for every label mix" if method.any_mix else "is not PAC on the target"
@@ -169,7 +165,7 @@ def require_fit(method: Method, request: Request, *, has_labels: bool = False) -
         )
     if request.weights is not None and not method.needs_weights:
         raise InputError(
-            f"weights are the true importance weights for ORACLE; method {method.name} does not use them. Leave "
+            f"weights are the true weights for ORACLE; method {method.name} does not use them. Leave "
             "them out, or use ORACLE."
         )
 

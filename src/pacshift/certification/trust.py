@@ -220,11 +220,7 @@ def net_below(tally: Tally, chosen: FloatArray, epsilon: float, level: float) ->
     each = np.where(levels <= most, levels, -np.inf).max(axis=0)
     with np.errstate(over="ignore"):  # infinitely many points get no level: the bound is 0, which is true
         n_each = float(np.float64(len(NET_MISSES) + 1) ** n_classes)
-    families = (
-        (np.full(n_classes, single), EQUAL_STEPS),
-        (equal, EQUAL_STEPS),
-        (each, n_each),
-    )
+    families = ((np.full(n_classes, single), EQUAL_STEPS), (equal, EQUAL_STEPS), (each, n_each))
     return [
         NetPoint(single_cuts(cuts) if is_plain else cuts, level / (2 * len(families) * n_points), n_points)
         for cuts, n_points in families

@@ -90,13 +90,15 @@ def certify(
     )  # with labels nothing is refused
     check_page(page, force, [*(files or ())], out)
     check_labels_per(labels_per, has_labels=target_label is not None, has_groups=columns.group is not None)
-    asked |= {"model_id": shared.model_id, "valid_until": shared.valid_until}
+    asked |= {name: getattr(shared, name) for name in ("model_id", "note", "valid_until")} | {"rng": shared.seed}
     labels: dict[str, Any] = {"target_label": target_label, "labelled": labelled, "labels_per": labels_per}
     data = open_data(
         files, columns.reading(shared.label), silent=as_json, engine=shared.engine, exact=exact, **labels
     )
     if method.needs_target and data[-1] is None:
-        raise InputError(f"no TARGET: method {method.name} needs unlabelled target scores as well as the source.")
+        raise InputError(
+            f"no TARGET: method {method.name} needs one. Name it after the SOURCE, or use PS-LW, which needs none."
+        )
     if not as_json:  # what is printed afterwards says that every set holds all labels
         warnings.simplefilter("ignore", UninformativeWarning)
     counted = len(data) == 1  # tables show bars of their own

@@ -27,24 +27,15 @@ def check(
         list[Path], typer.Argument(metavar="LABELLED", help="Table with scores and true labels: files or folders.")
     ],
     *,
-    label: Annotated[
-        str | None,
-        basic("--label -l COLUMN", "Label column, if not the certificate's."),
-    ] = None,
+    label: Annotated[str | None, basic("--label -l COLUMN", "Label column, if not the certificate's.")] = None,
     scores: options.KnownScores = None,
+    by_position: options.ByPosition = False,
     level: Annotated[float, expert("--level", "Confidence of the intervals.")] = 0.95,
     fail_on: Annotated[
-        Literal["broken", "not-proven"],
-        output("--fail-on", "Exit with 4 if broken, or also if not proven."),
+        Literal["broken", "not-proven"], output("--fail-on", "Exit with 4 if broken, or also if not proven.")
     ] = "broken",
     model_id: options.UsedModelId = None,
-    group: Annotated[
-        str | None,
-        tables(
-            "--group COLUMN",
-            "Group column. Default: the certificate's.",
-        ),
-    ] = None,
+    group: Annotated[str | None, tables("--group COLUMN", "Group column. Default: the certificate's.")] = None,
     drop_invalid: options.DropInvalid = False,
     as_json: options.Json = False,
 ) -> None:
@@ -66,6 +57,7 @@ def check(
         table,
         label=label or label_column(certificate),
         scores=scores,
+        by_position=by_position,
         group=group,
         drop_invalid=drop_invalid,
         like=certificate,

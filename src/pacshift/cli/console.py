@@ -99,8 +99,8 @@ def all_options() -> dict[str, Any]:
 def in_flags(message: str) -> str:
     """A message of the library with flags in place of parameters; what is quoted stays as it is.
 
-    >>> in_flags("No column 'label=NAME'. Name the label column: label=NAME, or use softmax=True.")
-    "No column 'label=NAME'. Name the label column: --label NAME, or use --softmax."
+    >>> in_flags("no column 'label=NAME'. Name the label column: label=NAME, or use softmax=True.")
+    "no column 'label=NAME'. Name the label column: --label NAME, or use --softmax."
     >>> in_flags("valid_until must be a day such as 2027-01-31, got 'soon'.")
     "--valid-until must be a day such as 2027-01-31, got 'soon'."
     """
@@ -177,7 +177,8 @@ def exit_codes() -> Iterator[None]:
                 yield
     except (AssumptionError, UnfinishedSheetError) as error:
         attempt = getattr(error, "attempt", None)
-        fail(in_flags(str(error)), NOTHING_CERTIFIED, command="" if attempt is None else attempt.draw)
+        draw = "" if attempt is None else attempt.draw
+        fail(in_flags(str(error)), NOTHING_CERTIFIED, "refused", command=draw)
     except PacshiftError as error:
         fail(in_flags(str(error)), BAD_INPUT)
     except _UsageError as error:
@@ -198,16 +199,17 @@ def exit_codes() -> Iterator[None]:
         fail(f"this is a bug in pacshift: {type(error).__name__}: {error}. Please report it.", UNEXPECTED)
 
 
-def fail(error: object, code: int, command: str = "") -> NoReturn:
+def fail(error: object, code: int, head: str = "error", *, command: str = "") -> NoReturn:
     """End the command with the error on stderr and an exit code of the contract.
 
-    On a terminal a ``command`` in the error has a line of its own, which can be copied.
+    A refusal is the right answer and no error: its ``head`` says so. On a terminal a ``command`` in the error has
+    a line of its own, which can be copied.
     """
     line = " ".join(part.strip() for part in str(error).splitlines())  # blanks may belong to a file name
     console, quoted = messages(), f"`{command}`"
     apart = bool(command) and console.is_terminal and quoted in line
     first, rest = line.split(quoted, 1) if apart else (line, "")
-    console.print(f"[bold red]error:[/] {plain(first)}")
+    console.print(f"[bold red]{head}:[/] {plain(first)}")
     if apart:
         console.print(f"    {plain(command)}", soft_wrap=True)
         console.print(plain(rest.lstrip(", ")))

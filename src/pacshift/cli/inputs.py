@@ -86,6 +86,8 @@ def open_data(
         )
     if not paths:
         raise InputError("no SOURCE: name a labelled table (a file or a folder).")
+    if len({path.resolve() for path in paths}) < len(paths):
+        raise InputError(f"{paths[0]} is both SOURCE and TARGET. Name the new population's table as TARGET.")
     if engine != "arrow":
         for flag in [*on_target, *(["--exact"] if exact else [])]:
             raise InputError(f"{flag} does not work with --engine spark. Leave out one of them.")

@@ -1,20 +1,27 @@
 """``pacshift methods``: the methods and what each promises."""
 
+from dataclasses import asdict
+
 from rich.table import Table
 
+from pacshift.cli import options
 from pacshift.cli.compare import guarantee_cell
-from pacshift.cli.console import results
+from pacshift.cli.console import print_json, results
 
 
-def methods() -> None:
+def methods(as_json: options.Json = False) -> None:
     """List the methods and what each one promises.
 
     Example: pacshift methods
     """
     from pacshift.methods import METHODS
+    from pacshift.methods.base import facts_of
     from pacshift.methods.guarantee import MEANINGS, RANDOM_SAMPLE
 
     chosen = [method() for method in METHODS.values()]
+    if as_json:
+        print_json({method.name: {"guarantee": method.guarantee, **asdict(facts_of(method))} for method in chosen})
+        return
     table = Table("method", "promise", "idea")
     for method in chosen:
         table.add_row(f"[bold]{method.name}[/]", guarantee_cell(method.guarantee), method.idea)

@@ -85,6 +85,7 @@ Scores = Annotated[
     ),
 ]
 KnownScores = Annotated[str | None, tables("--scores COLUMNS", "Score columns, if not the certificate's.")]
+ByPosition = Annotated[bool, tables("--by-position", "Match score columns to classes by order, not by name.")]
 Labelled = Annotated[
     Path | None,
     known("--labelled SHEET", "Sheet from `pacshift label`, filled in up to a planned look."),
@@ -170,7 +171,9 @@ class Certifying:
     model_id: Annotated[
         str | None, output("--model-id TEXT", "Name of the classifier, stored in the certificate.")
     ] = None
+    note: Annotated[str | None, output("--note TEXT", "Text to store in the certificate.")] = None
     valid_until: Annotated[str | None, output("--valid-until DATE", "Last day of use, such as 2027-01-31.")] = None
+    seed: Annotated[int, expert("--seed N", "Seed of the random draws.", min=0)] = 0
     engine: Engine = "arrow"
     force: Force = False
     full: Full = False
@@ -197,6 +200,7 @@ class ColumnOptions:
         list[str] | None,
         tables("--classes A,B,...", "Class names. Repeat it if a name contains a comma."),
     ] = None
+    by_position: ByPosition = False
     drop_invalid: DropInvalid = False
 
     def reading(self, label: str | None) -> dict[str, Any]:

@@ -20,6 +20,7 @@ def predict(
     ),
     keep: options.Keep = None,
     scores: options.KnownScores = None,
+    by_position: options.ByPosition = False,
     model_id: options.UsedModelId = None,
     drop_invalid: options.DropInvalid = False,
     keep_invalid: options.KeepInvalid = False,
@@ -40,7 +41,7 @@ def predict(
     options.check_output(out, force, [certificate_file, *table])
     certificate = Certificate.load(certificate_file)
     warn_before_use(certificate, model_id)
-    reading: dict[str, Any] = {"scores": scores, "keep": options.read_names(keep)}
+    reading: dict[str, Any] = {"scores": scores, "by_position": by_position, "keep": options.read_names(keep)}
     invalid: dict[str, Any] = {"drop_invalid": drop_invalid, "keep_invalid": keep_invalid}
     with progress("predicting", silent=as_json) as report:
         written = write_sets(certificate, list(table), out, **reading, **invalid, overwrite=force, progress=report)

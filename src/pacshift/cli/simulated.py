@@ -1,7 +1,6 @@
 """The demo's simulated label shift: what is drawn, what the methods achieve on it, the picture and the files."""
 
 import json
-import warnings
 import zlib
 from collections.abc import Sequence
 from contextlib import suppress
@@ -18,7 +17,7 @@ from pacshift.certificate import Certificate
 from pacshift.certification.calibrate import calibrate
 from pacshift.certification.counted import Data, measured
 from pacshift.comparison import ComparisonRow
-from pacshift.errors import AssumptionError, UninformativeWarning
+from pacshift.errors import AssumptionError
 from pacshift.files.writing import atomic_write
 from pacshift.methods import METHODS, Method, Task, usable_methods
 from pacshift.plots.axes import LIMIT, PROMISE_MARKS, new_axes
@@ -38,24 +37,11 @@ DRAWS, SEED = 10, 0
 METHOD = "PS-LP"
 METHODS_DRAWN = ("PS-LP", "LWCP", "PS")
 """The default, conformal prediction class by class, and calibration that ignores the shift: one of each kind."""
-N_CLASSES, N_RARE, ROWS = 10, 2, 5_000
-"""Enough classes and few enough rare rows for PS-LW to pay. Chosen to show this: the demo calls it made up."""
-RARE_SHARE = 0.1
-"""A rare class is this many times as frequent as a common one."""
-
-
-@dataclass(frozen=True)
-class RareCase:
-    """Mean set sizes and errors on the target population, exact, and the source rows of the rarest class."""
-
-    fewest: int
-    sizes: dict[str, float]
-    errors: dict[str, float]
 
 
 @dataclass(frozen=True)
 class Findings:
-    """What the demo found: scored rows, those of the first draw and its certificate, all draws, a rare case."""
+    """What the demo found: scored rows, those of the first draw and its certificate, all draws."""
 
     title: str
     class_names: tuple[str, ...]
@@ -65,7 +51,6 @@ class Findings:
     target: IntArray
     certificate: Certificate
     trials: Sequence[Sequence[ComparisonRow]]
-    rare: RareCase
 
     def of(self, method: str) -> list[ComparisonRow]:
         """The rows of a method in all draws that it did not refuse."""
@@ -129,27 +114,7 @@ def find(report: Progress | None) -> Findings:
     rows = memory(scores[target], name="target", role="target", classes=names)
     made = measured(made, Data(first, target=rows), METHODS[METHOD](), sizes=True)
     title = f"{facts['model'][:1].upper()}{facts['model'][1:]}, {facts['data']}"
-    return Findings(title, names, scores, labels, source, target, made, trials, rare_case(SEED))
-
-
-def rare_case(seed: int) -> RareCase:
-    """PS-LP and PS-LW on one draw with two rare classes among ten: why PS-LP is the default."""
-    population = Population.synthetic(N_CLASSES, strength=5, rows_per_class=1_000, rng=seed)
-    frequent = np.where(np.arange(N_CLASSES) < N_RARE, RARE_SHARE, 1.0)
-    source_mix, target_mix = (mix / mix.sum() for mix in (frequent, frequent * np.linspace(1, 3, N_CLASSES)))
-    source, labels = population.draw(source_mix, ROWS, rng=[seed, 1])
-    target, _ = population.draw(target_mix, ROWS, rng=[seed, 2])
-    made = {}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UninformativeWarning)  # the sizes say it
-        for method in ("PS-LP", "PS-LW"):
-            certificate = calibrate(source, labels, target, epsilon=EPSILON, delta=DELTA, method=method, rng=seed)
-            made[method] = certificate.thresholds
-    return RareCase(
-        fewest=int(np.bincount(labels, minlength=N_CLASSES).min()),
-        sizes={method: population.size(cuts, target_mix) for method, cuts in made.items()},
-        errors={method: population.error(cuts, target_mix) for method, cuts in made.items()},
-    )
+    return Findings(title, names, scores, labels, source, target, made, trials)
 
 
 def write(folder: Path, found: Findings) -> dict[str, Path]:

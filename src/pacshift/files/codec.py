@@ -215,7 +215,8 @@ def choice(*values: str) -> Value:
     return Value(what, lambda value: isinstance(value, str) and value in values, {"enum": list(values)})
 
 
-def _number(what: str, fits: Callable[[float], bool], **ends: float) -> Value:
+def number(what: str, fits: Callable[[float], bool], **ends: float) -> Value:
+    """A finite number that ``fits``; ``ends`` say so in words of a JSON Schema."""
     described = {"type": "number", **ends}
     return Value(what, lambda value: is_number(value) and fits(value), described, float, float)
 
@@ -246,9 +247,9 @@ def plain(value: Any) -> Any:
 TEXT = Value("text", lambda value: isinstance(value, str), {"type": "string"})
 FLAG = Value("true or false", lambda value: isinstance(value, bool), {"type": "boolean"})
 COUNT = Value("a count", is_count, {"type": "integer", "minimum": 0, "maximum": 2**63 - 1}, plain=int)
-NUMBER = _number("a number", lambda _: True)
-SHARE = _number("a share between 0 and 1", lambda value: 0 <= value <= 1, minimum=0, maximum=1)
-RATE = _number("a share above 0 and below 1", lambda value: 0 < value < 1, exclusiveMinimum=0, exclusiveMaximum=1)
+NUMBER = number("a number", lambda _: True)
+SHARE = number("a share between 0 and 1", lambda value: 0 <= value <= 1, minimum=0, maximum=1)
+RATE = number("a share above 0 and below 1", lambda value: 0 < value < 1, exclusiveMinimum=0, exclusiveMaximum=1)
 OBJECT = Value("an object", lambda value: isinstance(value, dict), {"type": "object"}, plain=plain)
 ANYTHING = Value("anything", lambda _: True, {})
 NUMBERS = ListOf(NUMBER, lambda values: np.array(values, np.float64))
@@ -350,4 +351,6 @@ def read_checked(
         return check(document)
     except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
         cause = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
-        raise InputError(f"{path}: damaged {what}: {cause}. Make it again.") from None
+        raise InputError(
+            f"{path}: damaged {what}: {cause}. Ask its maker for the original, or make it again."
+        ) from None

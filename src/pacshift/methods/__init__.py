@@ -111,7 +111,7 @@ def method_name(text: str) -> str:
     if spelled not in known:
         close = difflib.get_close_matches(spelled, known, 1)
         hint = f" Did you mean {known[close[0]]}?" if close else ""
-        raise InputError(f"method must be one of {', '.join(METHODS)}, got {text!r}.{hint}")
+        raise InputError(f"unknown method {text!r}.{hint} The methods are {', '.join(METHODS)}.")
     return known[spelled]
 
 

@@ -25,6 +25,7 @@ from pacshift.arrays import FloatArray, Label
 from pacshift.bounds import Interval, binomial_cdf, clopper_pearson
 from pacshift.errors import InputError
 from pacshift.methods.base import AcceptedByLabel, Method, Solution, Task
+from pacshift.methods.guarantee import NEEDS_LABELS
 from pacshift.mix.region import PrevalenceRegion, prevalence_region, within_known
 from pacshift.paths.labelled import LabelledTarget
 from pacshift.scores.names import by_class
@@ -266,10 +267,7 @@ class AcceptByLabels(Method):
         """Find one threshold per predicted label (Lemma 5 of the page)."""
         labelled = task.labelled
         if labelled is None:
-            raise InputError(
-                "accepting by labels needs labelled target rows: pass target_labels= with None for rows without a "
-                "label, or labelled= with a filled-in label sheet."
-            )
+            raise InputError(f"accepting by labels {NEEDS_LABELS}")
         rows = labelled.looks[labelled.look]
         level, unknown = task.delta / len(labelled.looks), labelled.n_unknown  # all looks hold together
         test = labelled.tops or Tops.of_cells(labelled.test.source_cells, labelled.test.source_kind)

@@ -63,6 +63,7 @@ MEANINGS: dict[Guarantee, Meaning] = {
 }
 """In the order in which legends list them."""
 
+NEEDS_LABELS = "needs labelled target rows: target_labels= or labelled=."
 RANDOM_SAMPLE = (
     "The labelled rows are a random sample of the target: which rows were labelled had nothing to do with what "
     "they are. Their labels are right. Nothing is assumed about what has changed; the source may be anything that "

@@ -19,12 +19,8 @@ from pacshift.tally import Tally
 from pacshift.tally.coins import score_coins
 from pacshift.tally.stores import SOFT_UNIT
 
-Estimate: TypeAlias = Literal["bbse-soft", "bbse", "bbse-ridge", "mlls"]
+Estimate: TypeAlias = Literal["bbse-soft", "bbse", "bbse-ridge"]
 """How the importance weights are estimated: an option of PS-R and WCP."""
-
-MAX_EM_STEPS, EM_TOLERANCE = 10_000, 1e-10
-"""EM steps before ``mlls`` stops; each raises the likelihood, so the last one is the best. It stops before if no
-share of the mix changes by more than the second. Round numbers; not measured."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +46,8 @@ class Oracle(Method):
         """Find the one threshold."""
         if task.weights is None:
             raise InputError(
-                "method ORACLE needs the true importance weights q(y)/p(y), one per class: pass them as weights=."
+                "method ORACLE needs the true weights, each class's share of the target over that of the source: "
+                "weights=."
             )
         found = rejection_solution(tally, task, task.weights)
         return replace(found, weights=Interval(task.weights, task.weights))  # kept, so that it can be made again
@@ -101,15 +98,14 @@ class PSR(EstimatedWeights):
 
     Parameters
     ----------
-    estimate : {"bbse-soft", "bbse", "bbse-ridge", "mlls"}
+    estimate : {"bbse-soft", "bbse", "bbse-ridge"}
         How the importance weights are estimated: from sums of probabilities with a ridge, as the authors' PS-R
-        does; from counts of predictions; from these with a ridge, as the authors' WCP does; or by maximum
-        likelihood from the same counts.
+        does; from counts of predictions; or from these with a ridge, as the authors' WCP does.
 
     Examples
     --------
-    >>> PSR().guarantee, PSR(estimate="mlls").estimate
-    ('none', 'mlls')
+    >>> PSR().guarantee, PSR(estimate="bbse").estimate
+    ('none', 'bbse')
     """
 
     name = "PS-R"
@@ -129,7 +125,7 @@ class WCP(EstimatedWeights):
 
     Parameters
     ----------
-    estimate : {"bbse-soft", "bbse", "bbse-ridge", "mlls"}
+    estimate : {"bbse-soft", "bbse", "bbse-ridge"}
         How the importance weights are estimated; see ``PSR``. The authors' code has ``"bbse-ridge"``.
 
     Examples
@@ -166,8 +162,8 @@ def estimate_weights(tally: Tally, estimate: Estimate = "bbse-soft") -> FloatArr
     ----------
     tally : Tally
         Counts of source and target.
-    estimate : {"bbse-soft", "bbse", "bbse-ridge", "mlls"}
-        Soft BBSE with the ridge 1/min(m, n); hard BBSE without one, or with the same; or ``mlls``.
+    estimate : {"bbse-soft", "bbse", "bbse-ridge"}
+        Soft BBSE with the ridge 1/min(m, n); hard BBSE without one, or with the same.
 
     Returns
     -------
@@ -185,60 +181,32 @@ def estimate_weights(tally: Tally, estimate: Estimate = "bbse-soft") -> FloatArr
     >>> estimate_weights(source + Tally.from_target([[0.9, 0.1]] * 3 + [[0.2, 0.8]]), "bbse")
     array([1.5, 0.5])
     """
-    ridge = 1 / min(tally.n_source, tally.n_target)
-    if estimate in ("bbse", "mlls"):
-        weights = (bbse if estimate == "bbse" else mlls)(tally.confusion, tally.target)
-    elif estimate == "bbse-ridge":
-        weights = bbse_soft(tally.confusion / tally.n_source, tally.target / tally.n_target, ridge=ridge)
+    source: ArrayLike
+    target: ArrayLike
+    if estimate != "bbse-soft":
+        source, target = tally.confusion / tally.n_source, tally.target / tally.n_target
     elif tally.soft is not None:
         source = tally.soft.source * (SOFT_UNIT / tally.n_source)
         target = tally.soft.target * (SOFT_UNIT / tally.n_target)
-        weights = bbse_soft(source, target, ridge=ridge)
     else:
         raise InputError(
             'the estimate "bbse-soft" needs sums of probabilities, which this tally lacks: '
-            'make it with soft=True from scores between 0 and 1, or use estimate="bbse" or "mlls".'
+            'make it with soft=True from scores between 0 and 1, or use estimate="bbse" or "bbse-ridge".'
         )
+    ridge = 0.0 if estimate == "bbse" else 1 / min(tally.n_source, tally.n_target)
+    weights = bbse_soft(source, target, ridge=ridge)
     if not weights.any():
         raise InputError("the estimated weights are all 0: the target does not look like any source class.")
     return weights
 
 
-def bbse(confusion: ArrayLike, target: ArrayLike) -> FloatArray:
-    """Black-box shift estimation from predictions: solve ``C w = q`` and set negative weights to 0.
-
-    If C is singular (a class is never predicted, or never seen), this is the least-squares solution of least norm.
-
-    Parameters
-    ----------
-    confusion : array of shape (K, K)
-        ``confusion[predicted, true]``, counts or frequencies.
-    target : array of shape (K,)
-        ``target[predicted]``, counts or frequencies.
-
-    Returns
-    -------
-    float array of shape (K,)
-        One weight per class.
-
-    References
-    ----------
-    Lipton, Wang and Smola, "Detecting and Correcting for Label Shift with Black Box Predictors", ICML 2018.
-
-    Examples
-    --------
-    >>> bbse([[40, 10], [10, 40]], [65, 35])
-    array([1.5, 0.5])
-    """
-    return _least_squares(_frequencies(confusion), _frequencies(target))
-
-
 def bbse_soft(soft_source: ArrayLike, soft_target: ArrayLike, *, ridge: float = 0.0) -> FloatArray:
-    r"""Black-box shift estimation from scores, with a ridge.
+    r"""Black-box shift estimation, with a ridge: from mean scores, or from frequencies of predictions.
 
     .. math:: w = (C^T C + \text{ridge} \cdot I)^{-1} C^T q, \quad \text{negative weights set to } 0
 
-    Without a ridge and with a singular C, this is the least-squares solution of least norm.
+    Without a ridge and with a singular C (a class is never predicted, or never seen), this is the least-squares
+    solution of least norm.
 
     Parameters
     ----------
@@ -256,7 +224,8 @@ def bbse_soft(soft_source: ArrayLike, soft_target: ArrayLike, *, ridge: float = 
 
     References
     ----------
-    ``estimate_labelshift_ratio`` in the code of Lipton, Wang and Smola (2018), reused by the authors of the paper.
+    Lipton, Wang and Smola, "Detecting and Correcting for Label Shift with Black Box Predictors", ICML 2018; the
+    ridge is that of ``estimate_labelshift_ratio`` in their code, reused by the authors of the paper.
 
     Examples
     --------
@@ -266,64 +235,6 @@ def bbse_soft(soft_source: ArrayLike, soft_target: ArrayLike, *, ridge: float = 
     confusion, target = np.asarray(soft_source, float), np.asarray(soft_target, float)
     # Rows sqrt(ridge) * I below C say the same as the formula and do not square the condition number.
     stacked = np.vstack([confusion, np.sqrt(ridge) * np.eye(confusion.shape[1])])
-    return _least_squares(stacked, np.concatenate([target, np.zeros(confusion.shape[1])]))
-
-
-def mlls(confusion: ArrayLike, target: ArrayLike) -> FloatArray:
-    r"""Maximum-likelihood label shift by EM: weights t_j / p_j for the target mix t that fits best.
-
-    Prediction i has likelihood L_ij = C_ij / p_j under label j and occurs q_i times on the target. One step:
-
-    .. math:: t_j \leftarrow \sum_i \frac{q_i}{n} \frac{t_j L_{ij}}{\sum_k t_k L_{ik}}
-
-    Classes that the source never saw have weight 0. All weights are 0 if no class explains the target.
-
-    Parameters
-    ----------
-    confusion : array of shape (K, K)
-        C: ``confusion[predicted, true]``, counts or frequencies.
-    target : array of shape (K,)
-        q: ``target[predicted]``, counts or frequencies.
-
-    Returns
-    -------
-    float array of shape (K,)
-        One weight per class.
-
-    References
-    ----------
-    Saerens, Latinne and Decaestecker, Neural Computation 14 (2002), eq. 2.9.
-
-    Examples
-    --------
-    >>> mlls([[40, 10], [10, 40]], [65, 35]).round(6)
-    array([1.5, 0.5])
-    """
-    joint, seen = _frequencies(confusion), np.asarray(target, float)
-    mix = joint.sum(axis=0)
-    likelihood = _ratio(joint, mix)
-    explained = (seen > 0) & (likelihood.sum(axis=1) > 0)  # other predictions say nothing about the mix
-    if not explained.any():
-        return np.zeros_like(mix)
-    likelihood, shares = likelihood[explained], seen[explained] / seen[explained].sum()
-    share = np.where(mix > 0, 1.0, 0.0) / np.count_nonzero(mix)
-    for _ in range(MAX_EM_STEPS):
-        last, share = share, share * (likelihood.T @ (shares / (likelihood @ share)))
-        if np.abs(share - last).max() <= EM_TOLERANCE:
-            break
-    return _ratio(share, mix)
-
-
-def _least_squares(matrix: FloatArray, right: FloatArray) -> FloatArray:
-    solution, *_ = np.linalg.lstsq(matrix, right, rcond=None)
+    right = np.concatenate([target, np.zeros(confusion.shape[1])])
+    solution, *_ = np.linalg.lstsq(stacked, right, rcond=None)
     return np.maximum(np.asarray(solution, np.float64), 0.0)
-
-
-def _frequencies(counts: ArrayLike) -> FloatArray:
-    values = np.asarray(counts, float)
-    return np.asarray(values / max(float(values.sum()), np.finfo(float).tiny))
-
-
-def _ratio(values: FloatArray, mix: FloatArray) -> FloatArray:
-    """``values / mix`` per class; 0 for a class that the source never saw."""
-    return np.where(mix > 0, values, 0.0) / np.where(mix > 0, mix, 1.0)

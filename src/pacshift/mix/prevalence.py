@@ -74,16 +74,15 @@ def check_known_mix(known_mix: Any, classes: tuple[Label, ...]) -> Interval:
             low = high = np.nan
         if not (low >= -ROUNDING and low <= high + ROUNDING and high <= 1 + ROUNDING):
             raise InputError(
-                f"known_mix: the share of {classes[label]!r} must be given as two numbers, "
-                f"0 <= low <= high <= 1, got {ends!r}."
+                f"known_mix: the range of {classes[label]!r} must be low and high with 0 <= low <= high <= 1, got "
+                f"{ends!r}."
             )
         # 1 - .7 - .3 is 6e-17, .1 + .2 is above .3
         lower[label], upper[label] = max(min(low, high), 0.0), min(max(low, high), 1.0)
     if lower.sum() > 1 + ROUNDING or upper.sum() < 1 - ROUNDING:
-        raise InputError(
-            "known_mix: no label mix lies within these bounds. The shares of all classes sum to 1, but the lower "
-            f"bounds sum to {lower.sum():.4g} and the upper bounds to {upper.sum():.4g}. Widen the bounds."
-        )
+        few = upper.sum() < 1
+        bounds = f"upper bounds only to {upper.sum():.4g}" if few else f"lower bounds already to {lower.sum():.4g}"
+        raise InputError(f"known_mix: the shares of all classes add up to 1, but these {bounds}. Widen them.")
     return Interval(lower, upper)
 
 

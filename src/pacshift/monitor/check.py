@@ -128,8 +128,8 @@ def is_later_look(known: Labelled, rows: Tally, sheet: str | None) -> bool:
     """Whether there are more labels of a period than before; False if they are the same. Others are refused."""
     if known.sheet != sheet:
         raise InputError(
-            f"{known.period} was labelled with another sheet before. Certificates of two sheets would each be "
-            "wrong with the chance that one may be. Go on with the first sheet."
+            f"{known.period} was labelled with another sheet before. Two sheets would spend delta twice. Go on "
+            "with the first sheet."
         )
     if not known.in_source:
         raise InputError(

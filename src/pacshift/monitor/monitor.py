@@ -1,6 +1,7 @@
 """The monitor: one labelled source, period after period of unlabelled target rows."""
 
 import hashlib
+import itertools
 import json
 import math
 import os
@@ -109,6 +110,11 @@ class Monitor:
     ['January', 'February']
     """
 
+    request: Request
+    """What is asked for: ``epsilon`` and ``class_epsilon``, ``delta``, ``contamination``."""
+    forever: bool
+    """Whether all reports are right at once."""
+
     def __init__(
         self,
         source: Tally,
@@ -128,7 +134,7 @@ class Monitor:
     ) -> None:
         check.check_source(source)
         self._method = check.require_own_promise(resolve_method(method))
-        self._request = request = check_request(
+        self.request = request = check_request(
             epsilon=epsilon,
             delta=delta,
             class_epsilon=class_epsilon,
@@ -138,30 +144,20 @@ class Monitor:
             rng=rng,
         ).for_classes(source.classes)
         require_fit(self._method, request)
-        self._forever, self._columns, self._source = bool(forever), columns, source
+        self.forever, self._columns, self._source = bool(forever), columns, source
         known = request.known
         # The shares of delta that were spent belong to what was asked for, so a state folder remembers it.
         asked = ("epsilon", "delta", "class_epsilon", "contamination")
         settings = {
             **{name: getattr(request, name) for name in asked},
             "known_mix": None if known is None else [known.lower.tolist(), known.upper.tolist()],
-            "forever": self._forever,
+            "forever": self.forever,
             "method": self._method.name,
             "options": options_of(self._method),
         }
         self._state = State(state, settings, source)
         if certificate is not None:
             self.offer(certificate)
-
-    @property
-    def request(self) -> Request:
-        """What is asked for: ``epsilon`` and ``class_epsilon``, ``delta``, ``contamination``."""
-        return self._request
-
-    @property
-    def forever(self) -> bool:
-        """Whether all reports are right at once."""
-        return self._forever
 
     @property
     def method(self) -> str:
@@ -226,7 +222,7 @@ class Monitor:
         """
         if self.certificate is None:
             return []
-        return self.certificate.provenance.warnings(model_id=self._request.model_id, today=today)
+        return self.certificate.provenance.warnings(model_id=self.request.model_id, today=today)
 
     def update(
         self,
@@ -277,10 +273,8 @@ class Monitor:
             rows = memory(rows, name="period", role="target", classes=classes, softmax=softmax, groups=groups)
         tally = rows if isinstance(rows, Tally) else rows.unlabelled().tally(soft=self._method.needs_soft)
         with self.one_step():
-            number = len(self._saved.periods) + 1
-            while str(number) in self._saved.periods:
-                number += 1
-            name = str(number) if period is None else str(period)
+            free = (str(number) for number in itertools.count(len(self._saved.periods) + 1))
+            name = next(one for one in free if one not in self._saved.periods) if period is None else str(period)
 
             def sizes(certificate: Certificate) -> dict[str, IntArray]:
                 return {} if isinstance(rows, Tally) else {name: fold.sizes(rows, [cut_of(certificate)])[0]}
@@ -396,10 +390,7 @@ class Monitor:
         replace: str | None,
         tell: Callable[[str], None],
     ) -> CountedRows | None:
-        """Count a delivery and add its rows to their periods; None if all of them were counted before.
-
-        Of one that is to ``replace`` a period only the rows of this period are new.
-        """
+        """Count a delivery and add its rows to their periods; None if all of them were counted before."""
         saved, known = self._saved, self.deliveries
         sha256 = None if file is None else file_sha256(file)
         if replace is None and sha256 is not None and any(one.sha256 == sha256 for one in known):
@@ -418,38 +409,20 @@ class Monitor:
         counted = count(file, Known(keys, self.certificate, sum(one.rows for one in known), name))
         self._check_counted(counted, file, tell)
         found = counted.delivered(None if file is None else str(file), sha256)
-        repeats = found.repeats(known)
-        if replace is not None:
-            new = [each for each in found.parts if each != replace and each not in repeats]
-            if new:  # they would be lost, or counted twice
-                raise InputError(
-                    f"replace={replace!r}: {file} also holds rows of {shorten(new)} that were not counted before, "
-                    f"or in another form. Give the rows of {replace} in files of their own."
-                )
-            if replace in repeats:
-                period, where = repeats[replace][::-1]
-                raise InputError(
-                    f"{found.called}: the rows of {replace} were counted before (as {period}, from {where}). Name "
-                    "every file once."
-                )
+        others = tuple(one for one in known if one not in own)
+        if replace is not None:  # of its rows only those of this period are new
+            found.require_only(replace, known)
             added = [each for each in found.parts if each == replace]
-            parts = own_parts | {each: found.parts[each] for each in added}
-            deliveries = (*(one for one in known if one not in own), changed(found, parts=parts))
+            deliveries = (*others, changed(found, parts=own_parts | {each: found.parts[each] for each in added}))
         else:
-            if file is not None and not found.is_repeated(known):
-                late = [each for each in found.parts if each in self.labelled_periods and each not in repeats]
-                for each in late:
-                    tell(
-                        f"{file}: {counted.periods[each].target.n_target:,} late rows of {each} are left out. "
-                        "Labelled rows of this period are a source now, and no row can be compared with itself."
-                    )
-                found = changed(found, parts={each: one for each, one in found.parts.items() if each not in late})
+            if file is not None:
+                found = self._without_late_rows(found, counted, tell)
             if not keys and not found.is_new(known):
                 tell(f"{file} holds rows that were counted before. They are not counted again.")
                 if file is not None:  # written again, or copied: its bytes need not be counted to be known
                     n_rows, whole = sum(one.rows for one in own), own[0].whole if len(own) == 1 else None
                     again = Delivery(str(file), sha256, n_rows, own_parts, whole)  # of a copy nothing is counted
-                    self._state.change(deliveries=(*(one for one in known if one not in own), again))
+                    self._state.change(deliveries=(*others, again))
                 return None
             self._require_unlabelled(found.parts)
             added, deliveries = list(found.parts), (*known, found)
@@ -459,6 +432,19 @@ class Monitor:
             periods[each] = periods[each].plus(rows) if each in periods else rows
         self._state.change(periods=periods, deliveries=deliveries)
         return counted
+
+    def _without_late_rows(self, found: Delivery, counted: CountedRows, tell: Callable[[str], None]) -> Delivery:
+        """A file without new rows of periods that are a source: no row can be compared with itself."""
+        if found.is_repeated(self.deliveries):
+            return found
+        repeats = found.repeats(self.deliveries)
+        late = [each for each in found.parts if each in self.labelled_periods and each not in repeats]
+        for each in late:
+            tell(
+                f"{found.name}: {counted.periods[each].target.n_target:,} late rows of {each} are left out. "
+                "Labelled rows of this period are a source now, and no row can be compared with itself."
+            )
+        return changed(found, parts={each: one for each, one in found.parts.items() if each not in late})
 
     def _check_counted(self, counted: CountedRows, file: Path | None, tell: Callable[[str], None]) -> None:
         """Refuse rows that do not fit the source or those that were counted before; say what was left out."""
@@ -498,15 +484,15 @@ class Monitor:
     def _report(self, name: str) -> None:
         """Report on a period with all of its rows; this spends the next share of delta."""
         period, number = self._saved.periods[name], self._saved.n_reports + 1
-        source, looks, asked = self.source, self.source_looks, self._request
-        delta = report_delta(asked.delta, number, forever=self._forever, looks=looks)
+        source, looks, asked = self.source, self.source_looks, self.request
+        delta = report_delta(asked.delta, number, forever=self.forever, looks=looks)
         made = fresh_certificate(source + period.target, self._method, changed(asked, delta=delta), self._columns)
         fresh = None if isinstance(made, str) else made
         if self.in_use is None and fresh is not None:
             self._state.change(in_use=InUse(fresh, 1, "first", name))
         in_use, band = self.certificate, None
         if in_use is not None:
-            share = source_delta(asked.delta, self.source_place, forever=self._forever, looks=looks)
+            share = source_delta(asked.delta, self.source_place, forever=self.forever, looks=looks)
             band = class_miss(source, in_use.thresholds, delta=share, never_empty=in_use.never_empty)
         (verdict, error, finding), sizes = judge(made, in_use, band, asked), period.set_sizes
         size, empty = (estimated_size(period.target, in_use), None) if sizes is None else mean_and_empty(sizes)
@@ -711,11 +697,9 @@ class Monitor:
                     "stays the better one. Labels can still certify sets for this period: "
                     "calibrate(..., labelled=...)."
                 )
-            check.check_new_source(labelled, certificate, sheet, self._source, found.target, self._request)
+            check.check_new_source(labelled, certificate, sheet, self._source, found.target, self.request)
             digest, looks = None, 1
-            if (
-                sheet is not None
-            ):  # what is fixed before any label is known: which rows are labelled, and the looks
+            if sheet is not None:  # by what is fixed before any label is known: which rows, and the looks
                 plan = [sheet.target_sha256, sheet.rows.tolist(), sheet.looks, sheet.n_pilot]
                 text = json.dumps([*plan, sheet.epsilon, sheet.delta])
                 digest, looks = hashlib.sha256(text.encode()).hexdigest(), len(sheet.looks)

@@ -13,6 +13,7 @@ from pacshift.certificate import Certificate
 from pacshift.errors import InputError
 from pacshift.monitor.report import PeriodReport
 from pacshift.rows.sets import mean_and_empty
+from pacshift.scores.names import shorten
 from pacshift.tally import Tally
 from pacshift.tally.once import rows_sha256
 
@@ -109,6 +110,22 @@ class Delivery:
         """The periods whose rows were counted before: in which delivery, and as which period."""
         seen = {digest: (one.called, name) for one in known for name, digest in one.parts.items() if digest}
         return {name: seen[digest] for name, digest in self.parts.items() if digest in seen}
+
+    def require_only(self, period: str, known: Sequence["Delivery"]) -> None:
+        """Refuse other new rows than those of a period that is counted anew, and the same rows twice."""
+        repeats = self.repeats(known)
+        new = [name for name in self.parts if name != period and name not in repeats]
+        if new:  # they would be lost, or counted twice
+            raise InputError(
+                f"replace={period!r}: {self.name} also holds rows of {shorten(new)} that were not counted before, "
+                f"or in another form. Give the rows of {period} in files of their own."
+            )
+        if period in repeats:
+            where, counted_as = repeats[period]
+            raise InputError(
+                f"{self.called}: the rows of {period} were counted before (as {counted_as}, from {where}). Name "
+                "every file once."
+            )
 
     def is_new(self, known: Sequence["Delivery"]) -> bool:
         """Whether rows are new; False if all of them were counted before. What might count twice is refused.

@@ -231,10 +231,10 @@ class State:
                 )
             changed = [name for name in dict.fromkeys([*asked, *found]) if found.get(name) != asked.get(name)]
             if changed:
-                was, now = ({name: each.get(name) for name in changed} for each in (found, asked))
+                said = ", ".join(f"{name} was {found.get(name)!r} and is {asked.get(name)!r}" for name in changed)
                 raise InputError(
-                    f"{folder} belongs to a monitor with other settings: {was} there, {now} now. "
-                    "The shares of delta that were spent belong to them. Use the same settings, or another folder."
+                    f"{folder} was begun with other settings: {said} now. Delta was spent with those: use them "
+                    "again, or begin another folder."
                 )
             self.written = {}
             self.saved = _form(self).read(document, "")

@@ -192,7 +192,7 @@ class _ByPeriod:
                 continue
             of_period = scores if own.all() else scores[own]
             if self.in_use is not None:
-                (sizes,) = self.in_use.sizes_of_rows(of_period, [self.in_use.thresholds])
+                sizes = self.in_use.sizes_of_rows(of_period)
                 with self._lock:
                     self.sizes[key] = self.sizes.get(key, 0) + sizes
             self._count(key, of_period, self.counters)

@@ -82,20 +82,21 @@ class RowPilot:
         """
         counts = np.zeros(len(classes), np.int64)
         limits = np.full(len(classes), np.iinfo(np.uint64).max, np.uint64)
-        held: list[NDArray[Any]] = []
+        held: list[tuple[NDArray[Any], ...]] = []
         for scores, index in blocks:
             numbers = mixed(np.arange(counts.sum(), counts.sum() + len(index)).astype(np.uint64))
             counts += np.bincount(index, minlength=len(classes))
-            new = numbers <= limits[index]
-            added = scores[new], index[new], numbers[new]
-            held = [np.concatenate(pair) for pair in zip(held, added, strict=True)] if held else list(added)
-            if len(held[1]) > MAX_ROWS:
-                limits = np.minimum(limits, _limits(held[1], held[2], len(classes)))
-                kept = held[2] <= limits[held[1]]
-                held = [each[kept] for each in held]
+            held.append(_kept((scores, index, numbers), limits))
+            if sum(len(part[1]) for part in held) > 1.25 * MAX_ROWS:  # now and then: it copies all that is held
+                limits = _limits(held, limits)
+                held = [_kept(part, limits) for part in held]
         if not held:
             raise InputError("the pilot has no rows. It needs some of every class.")
-        return cls._of_all(held[0], held[1], classes, counts)
+        limits = _limits(held, limits)
+        scores, index, _ = (
+            np.concatenate(each) for each in zip(*(_kept(part, limits) for part in held), strict=True)
+        )
+        return cls._of_all(scores, index, classes, counts)
 
     @classmethod
     def _of_all(
@@ -146,18 +147,27 @@ class RowPilot:
         return np.bincount(self.index, values * times) / np.bincount(self.index, times)
 
 
-def _limits(index: IntArray, numbers: KeyArray, n_classes: int) -> KeyArray:
+def _kept(part: tuple[NDArray[Any], ...], limits: KeyArray) -> tuple[NDArray[Any], ...]:
+    """Scores, labels and numbers of the rows whose number is within the limit of their class."""
+    kept = part[2] <= limits[part[1]]
+    return part if kept.all() else tuple(each[kept] for each in part)
+
+
+def _limits(held: Sequence[tuple[NDArray[Any], ...]], limits: KeyArray) -> KeyArray:
     """The largest number of a row of each class that is kept, of more than ``MAX_ROWS`` rows.
 
     As many rows of each class are kept, or all that it has, so that rare classes lose none.
     """
-    counts = np.bincount(index, minlength=n_classes)
+    index, numbers = (np.concatenate([part[place] for part in held]) for place in (1, 2))
+    if len(index) <= MAX_ROWS:
+        return limits
+    counts = np.bincount(index, minlength=len(limits))
     rising = np.sort(counts)
-    level = (MAX_ROWS - (np.cumsum(rising) - rising)) // np.arange(n_classes, 0, -1)  # if all rarer ones are whole
+    level = (MAX_ROWS - (np.cumsum(rising) - rising)) // np.arange(len(counts), 0, -1)  # if all rarer are whole
     most = max(1, int(level[np.argmax(level <= rising)]))
     by_label = np.lexsort((numbers, index))
     last = by_label[np.minimum(np.cumsum(counts) - counts + most, len(index)) - 1]
-    return np.where(counts > most, numbers[last], np.iinfo(np.uint64).max)
+    return np.where(counts > most, numbers[last], limits)
 
 
 class CountPilot:
@@ -283,7 +293,7 @@ def check_mixes(pilot: Pilot, source_mix: Any, target_mix: Any) -> list[Mixes]:
     source = pilot.source_mix if source_mix is None else _mix(source_mix, pilot.classes)
     if target_mix is None:
         if not isinstance(pilot, CountPilot):
-            raise InputError("target_mix is missing: the expected share of each class on the target.")
+            raise InputError("target_mix is missing: the expected share of each class in the target.")
         return [Mixes(source, pilot.target_mix)]
     several = isinstance(target_mix, Sequence) and not isinstance(target_mix[0], int | float)
     given = list(target_mix) if several or np.ndim(target_mix) == 2 else [target_mix]

@@ -12,6 +12,7 @@ from pacshift.arrays import FloatArray, IntArray, Label, LabelsLike, ScoresLike,
 from pacshift.defaults import DELTA, EPSILON
 from pacshift.errors import AssumptionError, InputError
 from pacshift.methods import Method, Task, resolve_method
+from pacshift.parallel import one_blas_thread
 from pacshift.planning.pilot import Mixes, Pilot, check_mixes, make_pilot
 from pacshift.progress import Progress
 from pacshift.rows.base import Rows
@@ -130,6 +131,7 @@ class Plan:
         )
 
 
+@one_blas_thread()
 def plan(
     pilot: ScoresLike | Rows | Tally,
     labels: LabelsLike | None = None,
@@ -198,80 +200,36 @@ def plan(
     >>> 500 < needed.n_source < 20000
     True
     """
-    n_given = sum(value is not None for value in (n_source, n_target, size))
-    if n_given != 2:
-        raise InputError(
-            f"give two of n_source=, n_target= and size=, and the third is found; got {n_given} of them."
-        )
-    if size is not None and not size > 0:
-        raise InputError(f"size must be the mean number of labels per set, above 0, got {size!r}.")
+    asked = Question(n_source, n_target, size)
     chosen = resolve_method(method)
     if chosen.needs_weights or chosen.needs_soft or chosen.default_score != "probability":
         raise InputError(
             f"a plan cannot simulate method {chosen.name}. Choose PS-LP, PS-W, PS-C, PS-LW, LWCP or PS."
         )
     world = make_pilot(pilot, labels, classes)
-    mixes, limit = check_mixes(world, source_mix, target_mix), MAX_VALUES // len(world.classes)
+    mixes = check_mixes(world, source_mix, target_mix)
+    asked.require_at_most(MAX_VALUES // len(world.classes))
     task = Task(epsilon=check_rate(epsilon, "epsilon"), delta=check_rate(delta, "delta"), seed=rng)
-    for rows in (n_source, n_target):
-        if rows is not None and not 1 <= rows <= limit:
-            raise InputError(f"rows must be between 1 and {limit:,} for this number of classes, got {rows!r}.")
     simulator = Simulator(world, mixes, chosen, task, progress)
-    effort, over_target = simulator.effort, n_target is None
-    given_source, given_target = int(n_source or 0), int(n_target or 0)
 
-    def sizes_at(n_rows: int, draws: int) -> FloatArray:
-        """Sizes where the curve has so many rows."""
-        return simulator.sizes(*((given_source, n_rows) if over_target else (n_rows, given_target)), draws)
-
-    if size is None:  # the curve goes around the source rows that are given
-        first, last = max(MIN_ROWS, int(given_source / CURVE_SPAN)), min(limit, int(given_source * CURVE_SPAN))
-    else:  # or along the rows that are looked for
-        first, last = max(MIN_ROWS, 10 * len(world.classes)), MAX_SEARCHED_VALUES // len(world.classes)
-    curve = Curve.empty()
-    for n_rows in np.unique(np.geomspace(first, max(last, first), effort.points).astype(np.int64)).tolist():
-        curve = curve.with_point(n_rows, sizes_at(n_rows, effort.draws))
-        # Where the wanted size was reached clearly, or at two points, more rows only cost more time.
-        if size is not None and (
-            curve.sizes[-1] < FAR_ENOUGH * size or np.count_nonzero(curve.sizes <= size) >= 2
-        ):
-            break
-    if size is not None:
-        for _ in range(effort.refinements):  # more draws where the curve reaches the wanted size
-            if not math.isinf(needed := curve.rows_for(size)):
-                curve = curve.with_point(round(needed), sizes_at(round(needed), effort.final_draws))
-        needed = curve.rows_for(size)
-        if math.isinf(needed):
-            tried = f"{int(curve.rows[-1]):,} {'target' if over_target else 'source'} rows"
-            raise InputError(
-                f"a mean size of {size:g} cannot be reached: {tried} still give {curve.sizes[-1]:.3f}. Ask for "
-                "larger sets, add rows of the other kind, allow a larger epsilon, or use a better classifier."
-            )
-        digits = 10 ** max(0, math.floor(math.log10(needed)) - 1)
-        rows = int(math.ceil(needed / digits) * digits)  # two digits: the simulation does not know more
-        given_source, given_target = (given_source, rows) if over_target else (rows, given_target)
+    curve = asked.curve(simulator)
+    rows = asked.answer(curve)
     simulator.thresholds.clear()  # those of the answer are wanted, not those of the curve
-    mean = float(simulator.sizes(given_source, given_target, effort.final_draws).mean())
-    of_pilots = simulator.sizes_of_pilots(given_source, given_target, effort.pilots)
-    spread = half_width(of_pilots, effort.final_draws)
+    mean = float(simulator.sizes(*rows, simulator.effort.final_draws).mean())
+    spread = half_width(simulator.sizes_of_pilots(*rows, simulator.effort.pilots), simulator.effort.final_draws)
     interval = mean - spread, mean + spread
     if size is not None:
         interval = curve.rows_for(size + spread), curve.rows_for(size - spread)
-    # The bottleneck adds most to the variance of the estimated error, Σ t_j² e_j (1 - e_j) / m_j.
-    class_rows = np.round(mixes[0].source * given_source).astype(np.int64)
-    some = np.maximum(class_rows, 1)
-    thresholds = simulator.thresholds or [np.full(len(some), -np.inf)]
-    rates = np.mean([world.class_error(cuts) for cuts in thresholds], axis=0)
-    rates = np.clip(rates, 1 / some, 0.5)  # a class that was never missed may still be missed
-    parts = np.max([mix.target for mix in mixes], axis=0) ** 2 * rates * (1 - rates) / some
+    class_rows = np.round(mixes[0].source * rows[0]).astype(np.int64)
+    parts = parts_of_uncertainty(simulator, class_rows)
     label = int(np.argmax(parts))
     return Plan(
         epsilon=task.epsilon,
         delta=task.delta,
-        n_source=given_source,
-        n_target=given_target,
+        n_source=rows[0],
+        n_target=rows[1],
         size=mean,
-        found="size" if size is None else "n_target" if over_target else "n_source",
+        found="size" if size is None else asked.over,
         interval=interval,
         approximate=world.approximate,
         bottleneck=world.classes[label],
@@ -279,10 +237,92 @@ def plan(
         class_rows=class_rows,
         classes=world.classes,
         target_mixes=np.array([mix.target for mix in mixes]),
-        curve_over="n_target" if over_target else "n_source",
+        curve_over=asked.over,
         curve_rows=curve.rows,
         curve_sizes=curve.sizes,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Two of the three numbers; None stands for the one that is looked for."""
+
+    n_source: int | None
+    n_target: int | None
+    size: float | None
+
+    def __post_init__(self) -> None:
+        n_given = sum(value is not None for value in (self.n_source, self.n_target, self.size))
+        if n_given != 2:
+            raise InputError(
+                f"give two of n_source=, n_target= and size=, and the third is found; got {n_given} of them."
+            )
+        if self.size is not None and not self.size > 0:
+            raise InputError(f"size must be the mean number of labels per set, above 0, got {self.size!r}.")
+
+    def require_at_most(self, limit: int) -> None:
+        """Refuse more rows than can be drawn."""
+        for rows in (self.n_source, self.n_target):
+            if rows is not None and not 1 <= rows <= limit:
+                raise InputError(f"rows must be between 1 and {limit:,} for this number of classes, got {rows!r}.")
+
+    @property
+    def over(self) -> Literal["n_source", "n_target"]:
+        """What changes along the curve: the rows that are looked for, or those of the source."""
+        return "n_target" if self.n_target is None else "n_source"
+
+    def at(self, n_rows: int) -> tuple[int, int]:
+        """Rows of source and target at a point of the curve."""
+        return (int(self.n_source or 0), n_rows) if self.over == "n_target" else (n_rows, int(self.n_target or 0))
+
+    def curve(self, simulator: "Simulator") -> "Curve":
+        """Sizes around the source rows that are given, or along the rows that are looked for."""
+        effort, n_classes, size = simulator.effort, len(simulator.pilot.classes), self.size
+        if size is None:
+            given = int(self.n_source or 0)
+            first, last = max(MIN_ROWS, int(given / CURVE_SPAN)), int(given * CURVE_SPAN)
+            last = min(MAX_VALUES // n_classes, last)
+        else:
+            first, last = max(MIN_ROWS, 10 * n_classes), MAX_SEARCHED_VALUES // n_classes
+        curve = Curve.empty()
+        for n_rows in np.unique(np.geomspace(first, max(last, first), effort.points).astype(np.int64)).tolist():
+            curve = curve.with_point(n_rows, simulator.sizes(*self.at(n_rows), effort.draws))
+            # Where the wanted size was reached clearly, or at two points, more rows only cost more time.
+            if size is not None and (
+                curve.sizes[-1] < FAR_ENOUGH * size or np.count_nonzero(curve.sizes <= size) >= 2
+            ):
+                break
+        if size is None:
+            return curve
+        for _ in range(effort.refinements):  # more draws where the curve reaches the wanted size
+            if not math.isinf(needed := curve.rows_for(size)):
+                sizes = simulator.sizes(*self.at(round(needed)), effort.final_draws)
+                curve = curve.with_point(round(needed), sizes)
+        return curve
+
+    def answer(self, curve: "Curve") -> tuple[int, int]:
+        """Rows of source and target: those that were given, or enough for the wanted size."""
+        if self.size is None:
+            return int(self.n_source or 0), int(self.n_target or 0)
+        needed = curve.rows_for(self.size)
+        if math.isinf(needed):
+            tried = f"{int(curve.rows[-1]):,} {self.over.removeprefix('n_')} rows"
+            raise InputError(
+                f"a mean size of {self.size:g} cannot be reached: {tried} still give {curve.sizes[-1]:.3f}. Ask "
+                "for larger sets, add rows of the other kind, allow a larger epsilon, or use a better classifier."
+            )
+        digits = 10 ** max(0, math.floor(math.log10(needed)) - 1)
+        return self.at(int(math.ceil(needed / digits) * digits))  # two digits: the simulation does not know more
+
+
+def parts_of_uncertainty(simulator: "Simulator", class_rows: IntArray) -> FloatArray:
+    """What each class adds to the variance of the estimated error, Σ t_j² e_j (1 - e_j) / m_j."""
+    some = np.maximum(class_rows, 1)
+    thresholds = simulator.thresholds or [np.full(len(some), -np.inf)]
+    rates = np.mean([simulator.pilot.class_error(cuts) for cuts in thresholds], axis=0)
+    rates = np.clip(rates, 1 / some, 0.5)  # a class that was never missed may still be missed
+    shares = np.max([mix.target for mix in simulator.mixes], axis=0)
+    return np.asarray(shares**2 * rates * (1 - rates) / some)
 
 
 @dataclass(frozen=True, slots=True)

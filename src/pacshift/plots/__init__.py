@@ -7,7 +7,6 @@ from pacshift.plots import axes as _axes  # noqa: F401  # says which extra is mi
 from pacshift.plots.pictures import (
     assumption_groups,
     bound_curve,
-    boxes,
     class_misses,
     label_mix,
     overview,
@@ -20,7 +19,6 @@ from pacshift.plots.pictures import (
 __all__ = [
     "assumption_groups",
     "bound_curve",
-    "boxes",
     "class_misses",
     "label_mix",
     "overview",

@@ -44,12 +44,12 @@ MAX_CLASSES_SHOWN = 30  # more rows cannot be read; the table of the report has 
 WIDTH = 4.6  # inches: fits half a desktop page and a whole phone
 
 
-def new_axes(ax: Axes | None, *, height: float, width: float = WIDTH, grid: str = "y") -> Axes:
+def new_axes(ax: Axes | None, *, height: float, grid: str = "y") -> Axes:
     """The axes given, or new ones, with the grid that all pictures share."""
     if ax is None:
         from matplotlib import pyplot as plt
 
-        _, ax = plt.subplots(figsize=(width, height), layout="constrained")
+        _, ax = plt.subplots(figsize=(WIDTH, height), layout="constrained")
     ax.grid(axis=grid, color=RULE, linewidth=0.6)  # type: ignore[arg-type]
     ax.set_axisbelow(True)
     ax.spines[["top", "right"]].set_visible(False)

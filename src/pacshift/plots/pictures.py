@@ -1,9 +1,9 @@
 """Pictures of a certificate: label mix, weights, sizes of sets, and what helps to doubt it; all in one figure.
 
-And of many runs: how sets shrink with more rows, and the paper's box per method.
+And of a plan: how sets shrink with more rows.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 
 import numpy as np
 from matplotlib import pyplot as plt
@@ -11,7 +11,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from pacshift.arrays import FloatArray
 from pacshift.assumption import Assumption
 from pacshift.certificate import Certificate
 from pacshift.planning import Plan
@@ -431,62 +430,3 @@ def plan_curve(plan: Plan, *, ax: Axes | None = None) -> Axes:
     log_ticks(ax, steps=(1,) if wide else (1, 3), form=",.0f")
     x = "labelled source rows" if plan.curve_over == "n_source" else "unlabelled target rows"
     return finish(ax, x=x, y="labels in a set", columns=3)
-
-
-def boxes(
-    values: Mapping[str, Sequence[float] | FloatArray],
-    *,
-    label: str = "prediction set error",
-    epsilon: float | None = None,
-    colours: Mapping[str, str] | None = None,
-    ax: Axes | None = None,
-) -> Axes:
-    """Draw one box per method over repeated runs, as the paper draws error and size.
-
-    A method without values is marked "refused".
-
-    Parameters
-    ----------
-    values : mapping of str to sequence of float
-        Errors or sizes of all runs, per method.
-    label : str
-        Label of the vertical axis.
-    epsilon : float, optional
-        Allowed error, drawn as a line.
-    colours : mapping of str to str, optional
-        Colour per method; default: all alike.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; default: a new figure.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-
-    Examples
-    --------
-    >>> ax = boxes({"PS": [0.12, 0.13, 0.11], "PS-W": [0.05, 0.06, 0.05]}, epsilon=0.1)
-    >>> [text.get_text() for text in ax.get_xticklabels()]
-    ['PS', 'PS-W']
-    """
-    ax = new_axes(ax, height=3.0, width=max(2.6, 1.2 + 0.5 * len(values)))
-    data = [np.asarray(column, dtype=np.float64) for column in values.values()]
-    drawn = ax.boxplot(data, widths=0.62, patch_artist=True, flierprops={"markersize": 2.5})
-    ax.set_ylim(0, 1.06 * max((column.max() for column in data if len(column)), default=1.0) or 1.0)
-    for name, box, median in zip(values, drawn["boxes"], drawn["medians"], strict=True):
-        box.set(facecolor=(colours or {}).get(name, TARGET), linewidth=0.8)
-        red, green, blue, *_ = box.get_facecolor()
-        is_dark = 0.3 * red + 0.59 * green + 0.11 * blue < 0.3  # by its luma: black lines would vanish
-        heights = box.get_path().vertices[:, 1]
-        is_thin = np.ptp(heights) < 0.02 * ax.get_ylim()[1]  # a line across it would be all one sees of it
-        if is_thin:
-            box.set(edgecolor=box.get_facecolor(), linewidth=2.0)
-        median.set(color=box.get_facecolor() if is_thin else "white" if is_dark else "#111111", linewidth=1.2)
-    for position, column in enumerate(data, start=1):
-        if not len(column):
-            ax.text(position, 0.5, "refused", transform=ax.get_xaxis_transform(), rotation=90, ha="center",
-                    va="center", color=UNDECIDED)  # fmt: skip
-    ax.set_xticks(range(1, len(data) + 1), [plain_text(name) for name in values], rotation=40, ha="right",
-                  rotation_mode="anchor")  # fmt: skip
-    if epsilon is not None:
-        limit_line(ax, epsilon, f"ε = {epsilon:g}")
-    return finish(ax, y=label, columns=0 if epsilon is None else 2)

@@ -30,7 +30,7 @@ from pacshift.tally import Tally
 from pacshift.tally.counter import Counter, CountOptions
 from pacshift.tally.groups import Grouped
 from pacshift.tally.once import Input, Role, why_in_words
-from pacshift.words.numbers import have, plural
+from pacshift.words.numbers import plural
 
 logger = logging.getLogger(__name__)
 
@@ -95,8 +95,9 @@ class Faults:
             is_number = re.match(r"'[-+]?[.0-9]", self.first_unknown)
             hint = " Names are compared as text: '01' and '1.0' are not 1." if is_number else ""
             raise InputError(
-                f"{have(self.n_unknown, 'label')} no score column, the first is {self.first_unknown}. The classes "
-                f"are {shorten(classes)}.{hint} Pass classes= with the label names, or fix the labels."
+                f"{plural(self.n_unknown, 'label')} not among the classes, the first is {self.first_unknown}. The "
+                f"classes are {shorten(classes)}.{hint} Correct the labels, or name the classes as the labels do: "
+                "classes=."
             )
         if self.n_rows and not n_usable:
             raise InputError(f"the table has no usable row: {self.in_words}. At least one example is needed.")

@@ -213,8 +213,8 @@ def split_labels(target_labels: Any, classes: Sequence[Label], n_rows: int) -> t
     values = as_array(target_labels, "target_labels", "labels")
     if values.ndim != 1 or len(values) != n_rows:
         raise InputError(
-            f"target_labels must have one entry per target row ({n_rows:,}), with None for rows without a label; "
-            f"got shape {values.shape}."
+            f"target_labels must have one entry per target row ({n_rows:,}), None where there is no label; got "
+            f"{f'{len(values):,}' if values.ndim == 1 else f'an array of {values.ndim} dimensions'}."
         )
     is_listed = isinstance(target_labels, (list, tuple))
     if values.dtype.kind == "f" and not is_listed:  # NaN is the only null, and no list of all rows is needed

@@ -201,11 +201,6 @@ def _sizes_by_words(sets: BoolArray) -> NDArray[Any]:
     return sums & 255
 
 
-def count_sizes(sets: BoolArray) -> IntArray:
-    """How many sets hold 0, 1, ..., K labels."""
-    return np.bincount(sets.sum(axis=1), minlength=sets.shape[1] + 1)
-
-
 def mean_and_empty(set_sizes: IntArray) -> tuple[float, float]:
     """Mean size and share of empty sets, from counts of sets by size.
 

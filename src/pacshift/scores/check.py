@@ -15,6 +15,7 @@ from pacshift.scores.frames import as_array, in_class_order, index_of, require_s
 from pacshift.scores.names import is_null, match_labels, shorten, text_of
 from pacshift.words.numbers import have, plural
 
+BINARY = "For two classes pass np.column_stack([1 - p, p])."
 MIN_RATE = 1e-100
 """The smallest epsilon and delta: shares of them stay far from the smallest float."""
 
@@ -78,18 +79,19 @@ def check_scores(
     given = None if classes is None else check_classes(classes)
     values, found = to_matrix(scores, name, given, columns)
     if values.ndim != 2:
-        raise InputError(
-            f"{name}: scores must be a matrix with one row per example and one column per class, "
-            f"got {values.ndim} dimension(s). For binary scores p pass np.column_stack([1 - p, p])."
-        )
+        got = "a single column" if values.ndim == 1 else f"an array of {values.ndim} dimensions"
+        how = f" {BINARY}" if values.ndim == 1 and len(given or "ab") == 2 else ""
+        raise InputError(f"{name}: scores need one column per class, got {got}.{how}")
     if values.shape[1] < 2:
-        raise InputError(f"{name}: at least 2 classes (columns) are needed, got {values.shape[1]}.")
+        columns = plural(values.shape[1], "score column")
+        raise InputError(f"{name}: {columns}, but at least 2 classes are needed. {BINARY}")
     if len(values) == 0:
-        raise InputError(f"{name}: no rows. At least one example is needed.")
+        raise InputError(f"{name}: no rows. At least one row is needed.")
     named = given or check_classes(range(values.shape[1]) if found is None else found)
     if len(named) != values.shape[1]:
         raise InputError(
-            f"{name}: {values.shape[1]} score columns but {len(named)} class names. Give one name per column."
+            f"{name}: {values.shape[1]} score columns, but there are {len(named)} classes. Give one column per "
+            "class."
         )
     return ScoreMatrix(values, named, given is None and found is not None, index_of(scores))
 
@@ -110,9 +112,10 @@ def as_rows(row: Any, n_classes: int) -> Any:
     if hasattr(row, "iloc"):
         return row.to_frame().T.infer_objects()
     if len(row) != n_classes:
+        how = f" {BINARY}" if n_classes == 2 else ""
         raise InputError(
-            f"scores: one dimension is one row with a score for each of the {n_classes} classes, got {len(row)}. "
-            "Pass several rows as a matrix. For binary scores p pass np.column_stack([1 - p, p])."
+            f"scores: one row needs a score for each of the {n_classes} classes, got {len(row)} numbers. Pass "
+            f"several rows as a matrix.{how}"
         )
     return as_array(row, "scores", "scores")[None]
 
@@ -147,12 +150,11 @@ def unusable_rows(values: NDArray[np.floating[Any]], *, softmax: bool) -> BoolAr
 
 
 def not_finite_error(scores: ScoreMatrix, name: str) -> InputError:
-    """Says how many rows hold NaN or infinite scores, and which is the first, in the words used of tables."""
+    """Says how many rows hold NaN or infinite scores, and which is the first."""
     bad = np.concatenate([~np.isfinite(scores.values[rows]).all(axis=1) for rows in scores.blocks()])
-    n_bad = int(bad.sum())
     return InputError(
-        f"{name}: {plural(n_bad, 'row')} cannot be used ({n_bad} with scores that are NaN or infinite), the first "
-        f"is row {int(bad.argmax())}. Fix the model that made them, or drop them."
+        f"{name}: {have(int(bad.sum()), 'row')} NaN or infinite scores, the first is row {int(bad.argmax())}. Fix "
+        "such rows, or leave them out."
     )
 
 
@@ -197,7 +199,9 @@ def check_labels(
     if values.ndim != 1:
         raise InputError(f"{name}: labels must be one per row, got an array of {values.ndim} dimensions.")
     if len(values) != n_rows:
-        raise InputError(f"{name}: {len(values)} labels for {n_rows} rows of scores. Give one label per row.")
+        raise InputError(
+            f"{name}: {plural(len(values), 'label')} for {n_rows:,} rows of scores. Give one label per row."
+        )
     require_same_index(index, labels, name)
     columns = match_labels(values, classes)
     unknown = np.flatnonzero(columns < 0)
@@ -208,12 +212,18 @@ def check_labels(
     missing = [row for row, label in places if not hasattr(label, "__len__") and is_null(label)]
     if missing:
         raise InputError(
-            f"{name}: {have(len(missing), 'row')} no label (None, NaN or NA), the first in row {missing[0]}. "
-            "Every row needs its label: drop those rows from scores and labels, for example where labels.isna()."
+            f"{name}: {have(len(missing), 'row')} no label, the first is row {missing[0]}. Label such rows, or "
+            "leave them out of scores and labels."
+        )
+    if len(unknown) == n_rows and classes == tuple(range(len(classes))) and isinstance(found[0], str):
+        raise InputError(
+            f"{name}: the score columns have no names, so the classes are {shorten(classes)}, but the labels are "
+            f"texts such as {found[0]!r}. Pass the names in the order of the columns: classes=."
         )
     raise InputError(
-        f"{name}: {have(len(unknown), 'label')} no score column, the first is {found[0]!r} in row {unknown[0]}. "
-        f"The classes are {shorten(classes)}. Pass classes= with names spelled as in the labels."
+        f"{name}: {plural(len(unknown), 'label')} not among the classes, the first is {found[0]!r} in row "
+        f"{unknown[0]}. The classes are {shorten(classes)}. Correct the labels, or name the classes as the labels "
+        "do: classes=."
     )
 
 
@@ -245,8 +255,10 @@ def check_rate(value: Any, name: str) -> float:
     except OverflowError:  # a whole number beyond every float
         rate = math.inf
     if not 0 < rate < 1:
-        shown = repr(value) if rate != math.inf else "a number far above 1"
+        shown = "a number far above 1" if rate == math.inf else repr(value) if math.isnan(rate) else f"{rate:.12g}"
         hint = f" For {rate:g} % write {rate / 100:g}." if 1 <= rate < 100 else ""
+        if rate == 0 and name == "delta":
+            hint = " A promise without any chance of failure is not possible."
         raise InputError(f"{name} must lie strictly between 0 and 1, got {shown}.{hint}")
     if rate < MIN_RATE:
         raise InputError(

@@ -1,11 +1,10 @@
 """What may hold scores, labels and other columns: arrays, tensors, nested lists, frames of any library, streams.
 
 Frames in give frames out, with the index of the scores; labels with another index are refused. Frames that are
-computed when they are read (polars' lazy frames, relations of DuckDB, other Arrow streams) come piece after piece,
-so only one piece is in memory besides what is made of them.
+computed when they are read (polars' lazy frames, relations of DuckDB, other Arrow streams) are read as a whole.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,9 +13,7 @@ from numpy.typing import NDArray
 from pacshift.arrays import BoolArray, Label
 from pacshift.errors import InputError, MissingExtraError
 from pacshift.scores.names import shorten, text_of
-
-PIECE_ROWS = 1 << 16
-"""Rows asked for at a time; libraries may give more. A round number: 5 MB with 10 classes."""
+from pacshift.words.numbers import plural
 
 
 def to_matrix(
@@ -25,14 +22,8 @@ def to_matrix(
     """The scores of the wanted columns; for a frame also the names of all its columns."""
     if type(scores) is np.ndarray:
         return to_floats(scores, name), None
-    if not is_stream(scores):
-        values, found = to_values(scores, name, classes, columns)
-        return to_floats(values, name), found
-    parts = [to_matrix(piece, name, classes, columns) for piece in stream_pieces(scores)]
-    found = parts[0][1]
-    blocks = [values for values, _ in parts]
-    parts.clear()  # no other column is kept
-    return _join_blocks(blocks), found
+    values, found = to_values(in_memory(scores) if is_stream(scores) else scores, name, classes, columns)
+    return to_floats(values, name), found
 
 
 def to_values(
@@ -66,7 +57,7 @@ def to_values(
     try:
         parts = [column.to_numpy(zero_copy_only=False) for column in scores.itercolumns()]  # nulls become NaN
     except Exception as error:  # of Arrow, which is not imported here
-        raise InputError(f"{name}: scores must be numbers ({error}). Keep only the score columns.") from None
+        raise InputError(f"{name}: scores must be numbers ({error}). Pass the score columns only.") from None
     return np.column_stack(parts) if parts else np.empty((0, 0)), found
 
 
@@ -86,14 +77,23 @@ def to_floats(scores: Any, name: str) -> NDArray[np.floating[Any]]:
     kind = values.dtype.kind
     if values.dtype.name in ("float16", "bfloat16"):
         raise half_error(name, values.dtype.name)
-    if kind == "O":  # frames with nulls, nested lists with None
+    if values.shape == () and kind == "O":
+        raise InputError(
+            f"{name}: scores must be an array or frame of numbers, got {type(values.item()).__name__}."
+        )
+    if (
+        kind in "OUS"
+    ):  # frames with nulls, nested lists with None; NumPy would read "0.5" as a number, and "nan" too
         text = next((value for value in values.flat if isinstance(value, (str, bytes))), None)
+        if text is not None:
+            raise InputError(
+                f"{name}: scores must be numbers, found the text {str(text)!r}. Pass the score columns only, as "
+                "numbers."
+            )
         try:
-            if text is not None:  # NumPy would read "0.5" as a number, and "nan" too
-                raise TypeError(f"found the text {text!r}")
             return values.astype(np.float64)
         except (TypeError, ValueError, OverflowError) as error:
-            raise InputError(f"{name}: scores must be numbers ({error}). Keep only the score columns.") from None
+            raise InputError(f"{name}: scores must be numbers ({error}). Pass the score columns only.") from None
     if kind not in "fbiu":
         raise InputError(
             f"{name}: scores must be real numbers, got dtype {values.dtype}. Convert the columns to floats."
@@ -121,7 +121,11 @@ def as_array(data: Any, name: str, what: str) -> NDArray[Any]:
         raise InputError(f"{name}: {masked} of the {what} are masked. Drop those rows.")
     try:
         if is_stream(data):
-            return _stream_column(data, name, what)
+            table = in_memory(data)
+            columns = list(table.columns if _is_arrow(table) else table.get_columns())
+            if len(columns) != 1:
+                raise InputError(f"{name}: the {what} must be one column, got {len(columns)}. Select that column.")
+            return np.asarray(columns[0])
         if not hasattr(data, "__array__") and hasattr(data, "__dlpack__"):
             return np.from_dlpack(data)
         return np.asarray(data)
@@ -130,10 +134,12 @@ def as_array(data: Any, name: str, what: str) -> NDArray[Any]:
     except Exception as error:  # whatever a foreign container raises, the user gets one kind of error
         if "BFloat16" in str(error):  # of torch
             raise half_error(name, "bfloat16") from error
-        remedy = "Pass a NumPy array or something np.asarray understands (for torch: tensor.detach().cpu())."
         if isinstance(data, (list, tuple)) and data and len(getattr(data[0], "shape", ())) == 2:
-            remedy = "A list of batches: join them with np.concatenate or torch.cat, or add up one Tally of each."
-        raise InputError(f"{name}: cannot read the {what} ({error}). {remedy}") from error
+            remedy = "Join them with np.concatenate or torch.cat, or add up one Tally of each."
+            raise InputError(f"{name}: got a list of {plural(len(data), 'batch', 'batches')}. {remedy}") from error
+        is_tensor = hasattr(data, "detach")  # of torch, with gradients or on a graphics card
+        remedy = "tensor.detach().cpu()" if is_tensor else "a NumPy array or something np.asarray understands"
+        raise InputError(f"{name}: cannot read the {what} ({error}). Pass {remedy}.") from error
 
 
 def is_lazy(frame: Any) -> bool:
@@ -149,46 +155,15 @@ def is_stream(frame: Any) -> bool:
     )
 
 
-def stream_pieces(frame: Any) -> Iterator[Any]:
-    """The rows of a stream as frames in memory, of polars or Arrow; at least one, which may be empty."""
+def in_memory(frame: Any) -> Any:
+    """A stream as a frame of polars or Arrow. What does not fit is for ``pacshift.read``."""
     if is_lazy(frame):
-        # Older versions of polars can only collect the whole.
-        pieces = getattr(frame, "collect_batches", None)
-        found = iter([frame.collect()]) if pieces is None else iter(pieces(chunk_size=PIECE_ROWS))
-        first = next(found, None)
-        yield frame.limit(0).collect() if first is None else first
-        yield from found
-        return
+        return frame.collect()
     try:
         import pyarrow
     except ModuleNotFoundError as error:
         raise MissingExtraError("reading a stream of Arrow batches", error, "tables") from None
-    with pyarrow.RecordBatchReader.from_stream(frame) as reader:
-        batches = iter(reader)
-        yield next(batches, reader.schema.empty_table())
-        yield from batches
-
-
-def _join_blocks(blocks: list[NDArray[Any]]) -> NDArray[Any]:
-    """All blocks as one array. Each block is given back as soon as it is copied, so memory holds them once."""
-    whole = np.empty((sum(map(len, blocks)), *blocks[0].shape[1:]), np.result_type(*blocks))
-    end = len(whole)
-    while blocks:
-        block = blocks.pop()
-        whole[end - len(block) : end] = block
-        end -= len(block)
-    return whole
-
-
-def _stream_column(frame: Any, name: str, what: str) -> NDArray[Any]:
-    """The only column of a stream, as an array."""
-    blocks = []
-    for piece in stream_pieces(frame):
-        columns = list(piece.columns if hasattr(piece, "itercolumns") else piece.get_columns())
-        if len(columns) != 1:
-            raise InputError(f"{name}: the {what} must be one column, got {len(columns)}. Select that column.")
-        blocks.append(np.asarray(columns[0]))
-    return _join_blocks(blocks)
+    return pyarrow.RecordBatchReader.from_stream(frame).read_all()
 
 
 def frame_like(scores: Any, sets: BoolArray, classes: Sequence[Label]) -> Any:

@@ -20,11 +20,14 @@ from pacshift.scores.names import shorten, text_of
 from pacshift.scores.transforms import Transform, TransformFunction, resolve_transform
 from pacshift.tally.cells import Cells, typical_tops
 from pacshift.tally.counter import Counter, CountOptions
-from pacshift.tally.file import MAX_TOTAL, arrays_of, header_of, read_fields, write
+from pacshift.tally.file import arrays_of, header_of, read_fields, write
 from pacshift.tally.grid import to_grid
 from pacshift.tally.groups import Grouped, one_row_per_group
 from pacshift.tally.once import Input, merged, require_distinct
 from pacshift.tally.stores import Distinct, RawScores, SoftSums, run_lengths
+
+MAX_TOTAL = 2.0**62
+"""Sums of probabilities may add up to this: more would come close to overflow."""
 
 HALVED_TOGETHER = 60
 """Above this many classes thresholds are looked up for all classes at once. With 1,000 classes of 200 scores that
@@ -508,17 +511,12 @@ def _halved_together(values: FloatArray, starts: IntArray, cuts: FloatArray) -> 
 
 
 def _require_addable(parts: Sequence[Any]) -> None:
-    """Refuse what is no tally, what would overflow, and tallies of different classes or scores."""
+    """Refuse what is no tally, sums that would overflow, and tallies of different classes or scores."""
     if not parts:
         raise InputError("no tallies to add: give at least one.")
     for part in parts:
         if not isinstance(part, Tally):
             raise InputError(f"only tallies can be added, got {part!r}. Load files with Tally.load first.")
-    rows = max(sum(part.n_source for part in parts), sum(part.n_target for part in parts))
-    if rows > MAX_TOTAL:
-        raise InputError(
-            f"the tallies hold {rows:,} rows in all, more than fit into 64 bits. Is one of them damaged?"
-        )
     soft = [one for part in parts if part.soft is not None for one in (part.soft.sums, part.soft.target)]
     if sum(float(sums.sum(dtype=np.float64)) for sums in soft) > MAX_TOTAL:
         raise InputError(

@@ -66,10 +66,7 @@ class Watching:
     ] = None
     labelled: Annotated[
         Path | None,
-        basic(
-            "--labelled SHEET",
-            "Filled-in sheet of a rejected period; later periods are compared with it.",
-        ),
+        basic("--labelled SHEET", "Filled-in sheet of a rejected period; later periods are compared with it."),
     ] = None
     back_to: Annotated[
         Literal["first"] | None, basic("--source", "Undo --labelled: compare later periods with SOURCE again.")

@@ -95,14 +95,7 @@ def words_for(
 
 
 def show(
-    watch: Monitor,
-    found: Findings,
-    out: Path,
-    table: Path | None,
-    words: Words,
-    *,
-    as_json: bool,
-    quiet: bool,
+    watch: Monitor, found: Findings, out: Path, table: Path | None, words: Words, *, as_json: bool, quiet: bool
 ) -> None:
     """The answer: for machines, for cron, or for people."""
     if as_json:

@@ -14,6 +14,7 @@ from pacshift.rows.arrow.formats import FORMATS, FileSource
 from pacshift.rows.arrow.source import FrameSource, Source, Tables, is_frame, readable_file
 from pacshift.rows.columns import Columns
 from pacshift.tally.once import counted_twice, repeated_files
+from pacshift.words.numbers import one_of
 
 KINDS = {suffix: kind.__name__.lower() for suffix, kind in FORMATS.items()}
 
@@ -86,8 +87,8 @@ def _expand(path: Path) -> list[Path]:
         raise InputError(f"{path}: no such file or folder.")
     if path.suffix.lower() not in KINDS:
         raise InputError(
-            f"{path}: unknown kind of table. Its name must end in {', '.join(KINDS)}. Of an array: "
-            "np.savez('scores.npz', probs=scores, labels=labels)."
+            f"{path}: unknown file type. Use {one_of(list(KINDS))}. From arrays: np.savez('scores.npz', "
+            "probs=scores, labels=labels)."
         )
     return [path]
 

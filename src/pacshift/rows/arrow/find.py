@@ -39,6 +39,7 @@ class Asked:
     label: str | None = None
     scores: str | None = None
     classes: Sequence[Label] | None = None
+    by_position: bool = False
     columns: Columns | None = None
     group: str | None = None
     softmax: bool = False
@@ -74,15 +75,15 @@ def find_layout(source: Source, asked: Asked) -> Layout:
     others = [name for name in names if name not in (label, group)]
     if asked.scores is not None:
         found = _asked_for(source, asked.scores, others)
-    elif remembered is None:
-        found = _by_default(source, others, label, classes)
+    elif remembered is None or (asked.by_position and not set(remembered.scores) <= set(names)):
+        found = _by_default(source, others, label, None if asked.by_position else classes)
     else:
         missing = [name for name in remembered.scores if names.count(name) != 1]
         if missing:
             raise ColumnsError(
                 f"the scores were read from the columns {shorten(remembered.scores)}, but this table has no column"
-                f" {shorten(missing)}. Rename its columns, or list its score columns in the order of the classes "
-                f"with scores=. Its columns are {shorten(names, 20)}."
+                f" {shorten(missing)}. Rename its columns, or name its score columns with scores=. An array in"
+                f" the order of the classes needs by_position=True. Its columns are {shorten(names, 20)}."
             )
         given = classes if classes and len(remembered.scores) > 1 else remembered.scores
         found = Found(remembered.scores, given)
@@ -91,11 +92,11 @@ def find_layout(source: Source, asked: Asked) -> Layout:
             raise half_error(f"score column {column!r}", "float16")
     columns = found.columns
     if len(columns) == 1:
-        named, order = _list_classes(source, columns[0], classes)
+        named, order = _list_classes(source, columns[0], classes, by_position=asked.by_position)
         return Layout(columns, named, label, order, bool(classes or source.class_names), group)
     _require_numbers(schema, columns)
     if classes is not None:
-        columns = _in_order_of(classes, found)
+        columns = _in_order_of(classes, found, by_position=asked.by_position)
         return Layout(columns, classes, label, None, True, group)
     pairs = list(zip(found.names, columns, strict=True))
     if all(isinstance(name, int) for name in found.names):  # p_10 may stand before p_2: numbers in their own order
@@ -109,7 +110,7 @@ def _require_names(source: Source, column: str, role: Literal["label", "group"])
     names = list(source.schema.names)
     n_found = names.count(column)
     if n_found != 1:
-        problem = f"{n_found} columns are called {column!r}" if n_found else f"No column {column!r}"
+        problem = f"{n_found} columns are called {column!r}" if n_found else f"no column {column!r}"
         group = "column that says to which group, such as a patient, a row belongs"
         where = group if role == "group" else "label column"
         raise ColumnsError(f"{problem}. Name the {where}: {role}=NAME. The columns are {shorten(names, 20)}.")
@@ -134,7 +135,7 @@ def _asked_for(source: Source, scores: str, names: Sequence[str]) -> Found:
     absent = [part for part, hit in zip(parts, hits, strict=True) if not hit]
     if absent or not _are_scores(source, matches):
         raise ColumnsError(
-            f"scores {scores!r} match {shorten(matches) if matches else 'no column'}"
+            f"scores={scores!r} match {shorten(matches) if matches else 'no column'}"
             + (f", and there is no column {shorten(absent)}" if matches and absent else "")
             + ": they must match two or more number columns, or one column of lists. The columns are "
             f"{shorten(names, 20)}."
@@ -234,16 +235,16 @@ def class_names(columns: Sequence[str], pattern: str) -> tuple[Label, ...]:
     return numbers_if_all(columns)
 
 
-def _in_order_of(classes: tuple[Label, ...], found: Found) -> tuple[str, ...]:
-    """The column of each class: by name; in their order only where the user listed columns of other names."""
+def _in_order_of(classes: tuple[Label, ...], found: Found, *, by_position: bool) -> tuple[str, ...]:
+    """The column of each class: by name; in their order if asked for, or if columns of other names are listed."""
     places, missing = _places(classes, found.names)
     if not missing:
         return tuple(found.columns[place] for place in places)
-    if not found.is_listed or len(missing) < len(classes):
+    if not by_position and (not found.is_listed or len(missing) < len(classes)):
         raise InputError(
             f"no score column for class {shorten(missing)}: {len(found.names)} score columns give the classes "
-            f"{shorten(found.names)}. Name the classes as the columns do, or list columns that are named "
-            "otherwise with scores=, one for each class in their order."
+            f"{shorten(found.names)}. Name the classes as the columns do, or match columns and classes in their "
+            "order with by_position=True."
         )
     if len(classes) != len(found.columns):
         raise InputError(
@@ -262,7 +263,7 @@ def _places(classes: tuple[Label, ...], names: tuple[Label, ...]) -> tuple[tuple
 
 
 def _list_classes(
-    source: Source, column: str, given: tuple[Label, ...] | None
+    source: Source, column: str, given: tuple[Label, ...] | None, *, by_position: bool
 ) -> tuple[tuple[Label, ...], tuple[int, ...] | None]:
     """The classes of a column of lists, and where their entries are if not in this order."""
     kind, length = source.schema.field(column).type, None
@@ -283,12 +284,13 @@ def _list_classes(
             raise InputError(
                 f"score column {column!r} holds lists of {length}, but {len(names)} classes are named."
             )
-    if given is None or inside is None:
+    if given is None or inside is None or by_position:
         return given or inside or check_classes(range(length)), None
     order, missing = _places(given, inside)
     if missing:
         raise InputError(
-            f"no scores for class {shorten(missing)}: class_names are {shorten(inside)}. Name the classes so."
+            f"no scores for class {shorten(missing)}: class_names are {shorten(inside)}. Name the classes so, "
+            "or match them in their order with by_position=True."
         )
     return given, None if order == tuple(range(length)) else order
 

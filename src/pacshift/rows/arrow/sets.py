@@ -64,6 +64,7 @@ def write_sets(
     output: PathLike,
     *,
     scores: str | None = None,
+    by_position: bool = False,
     keep: Sequence[str] = (),
     drop_invalid: bool = False,
     keep_invalid: bool = False,
@@ -86,6 +87,8 @@ def write_sets(
         A name that ends in .parquet, .feather, .arrow, .csv or .jsonl.
     scores : str, optional
         The score columns, as in ``read``. Default: those that the certificate was made from.
+    by_position : bool, default False
+        Match columns to classes in their order, if their names do not tell.
     keep : sequence of str, optional
         Columns to copy.
     drop_invalid : bool, default False
@@ -138,6 +141,7 @@ def write_sets(
     rows = read_rows(
         table,
         scores=scores,
+        by_position=by_position,
         drop_invalid=drop_invalid or keep_invalid,
         like=certificate,
         keep=False,
@@ -250,17 +254,13 @@ class JsonLinesWriter:
 
     def write_batch(self, batch: Any) -> None:
         """Add the rows of a batch."""
-        names, columns = batch.schema.names, list[list[Any]]()
-        for column in batch.columns:
-            kind = column.type
-            as_text = pa.types.is_temporal(kind) or pa.types.is_decimal(kind)
-            values = (column.cast(pa.string()) if as_text else column).to_pylist()
-            plain_kinds = pa.types.is_integer, pa.types.is_string, pa.types.is_boolean
-            is_plain = as_text or any(is_kind(kind) for is_kind in plain_kinds)
-            columns.append(values if is_plain else [_plain(value) for value in values])
-        for row in zip(*columns, strict=True):
-            line = json.dumps(dict(zip(names, row, strict=True)), ensure_ascii=False, allow_nan=False)
-            self._file.write(line + "\n")
+        columns = dict[str, list[Any]]()
+        for name, column in zip(batch.schema.names, batch.columns, strict=True):
+            as_text = pa.types.is_temporal(column.type) or pa.types.is_decimal(column.type)
+            columns[name] = (column.cast(pa.string()) if as_text else column).to_pylist()
+        for row in zip(*columns.values(), strict=True):
+            line = _plain(dict(zip(columns, row, strict=True)))
+            self._file.write(json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n")
 
 
 def _plain(value: Any) -> Any:

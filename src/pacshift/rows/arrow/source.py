@@ -18,7 +18,7 @@ from pacshift.arrays import Frame
 from pacshift.errors import InputError, PacshiftError
 from pacshift.files.writing import PathLike
 from pacshift.rows.columns import Columns
-from pacshift.scores.frames import is_lazy, stream_pieces
+from pacshift.scores.frames import is_lazy
 from pacshift.scores.names import shorten
 
 BATCH_VALUES = 1 << 20  # scores in one batch: 8 MB, whatever the number of classes
@@ -193,7 +193,10 @@ class FrameSource(Source):
                 part.columns = names  # they may be numbers there
                 yield pa.RecordBatch.from_pandas(part, schema=pa.schema(fields), preserve_index=False)
         elif is_lazy(frame):
-            for piece in stream_pieces(frame.select(names)):
+            chosen = frame.select(names)
+            # Older versions of polars can only collect the whole.
+            by_piece = hasattr(chosen, "collect_batches")
+            for piece in chosen.collect_batches(chunk_size=rows) if by_piece else [chosen.collect()]:
                 yield from pa.table(piece).to_batches()
         else:
             if hasattr(frame, "project"):  # DuckDB then computes these columns alone

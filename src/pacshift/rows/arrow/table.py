@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pacshift.arrays import IntArray, Label
@@ -13,7 +12,7 @@ from pacshift.rows.arrow.batch import ArrowBatch, Layout, sample_scores
 from pacshift.rows.arrow.files import open_source
 from pacshift.rows.arrow.find import Asked, ColumnsError, find_layout
 from pacshift.rows.arrow.source import Records, Source, Tables
-from pacshift.rows.base import Faults, Labels, Pass, Rows, Watch, told, unwatched
+from pacshift.rows.base import FileRows, Labels, Pass, Rows, Watch, told, unwatched
 from pacshift.rows.columns import Columns
 from pacshift.rows.groups import OnePerGroup, Periods
 from pacshift.scores.check import ScoreMatrix, require_plausible
@@ -36,6 +35,7 @@ def read(
     target_label: str | None = None,
     scores: str | None = None,
     classes: Sequence[Label] | None = None,
+    by_position: bool = False,
     group: str | None = None,
     labels_per: LabelsPer | None = None,
     softmax: bool = False,
@@ -65,8 +65,9 @@ def read(
         one column of lists. Default: ``"p_*"`` if there are such columns, else those named after the classes
         or, in a labelled table, after the labels.
     classes : sequence, optional
-        Class names. Columns are matched to them by name; ``scores`` that list columns of other names, in their
-        order. Names are compared as text.
+        Class names. Columns are matched to them by name. Names are compared as text.
+    by_position : bool, default False
+        Match score columns that are named otherwise to ``classes`` in the order in which they stand in the table.
     group : str, optional
         Column that names the group of each row, such as the patient: one random row of each group is used.
     labels_per : {"row", "group"}, optional
@@ -110,6 +111,7 @@ def read(
         some_labels=target_label is not None,
         scores=scores,
         classes=classes,
+        by_position=by_position,
         group=group,
         labels_per=labels_per,
         softmax=softmax,
@@ -130,10 +132,9 @@ def tally_table(
     soft: bool = True,
     bins: bool = True,
     sha256: bool = False,
-    progress: Progress | None = None,
     **reading: Any,
 ) -> Tally:
-    """Count a table of any size: ``read(table, label=label, ...).tally(...)``, read once.
+    """Count a table of any size: ``read(table, label=label, ...).tally(score, ...)``.
 
     Parameters
     ----------
@@ -141,20 +142,10 @@ def tally_table(
         Files, folders or a frame, as in ``read``.
     label : str or None
         Column of the true labels; None for an unlabelled target.
-    score : str or callable, default "probability"
-        Transform of the scores that thresholds are compared with.
-    grid : bool, default True
-        Round true-label scores down to 12 bits of mantissa. False keeps every score: memory grows with the rows.
-    soft : bool, default True
-        Keep sums of probabilities, which only PS-R and WCP use.
-    bins : bool, default True
-        Keep a target's scores in coarse bins, by which PS-LP finds the smallest sets.
-    sha256 : bool, default False
-        List the SHA-256 of every file in the tally's ``inputs``. Files are read once more for it.
-    progress : callable, optional
-        Called with the rows done so far and, where known, the rows in all.
+    score, grid, soft, bins, sha256
+        What is counted, as in ``Rows.tally``.
     **reading
-        ``scores``, ``classes``, ``group``, ``softmax`` and ``drop_invalid``, as in ``read``.
+        How the table is read, as in ``read``.
 
     Returns
     -------
@@ -176,8 +167,7 @@ def tally_table(
     [[1, 1], [0, 1]]
     >>> folder.cleanup()
     """
-    rows = read_rows(table, label=label, keep=False, watch=told(progress), **reading)
-    return rows.tally(score, grid=grid, soft=soft, bins=bins, sha256=sha256)
+    return read(table, label=label, **reading).tally(score, grid=grid, soft=soft, bins=bins, sha256=sha256)
 
 
 def read_rows(
@@ -299,7 +289,9 @@ class ArrowRows(Rows):
         return self.source.count_rows()
 
     def require_plausible(self, class_counts: IntArray) -> None:
-        require_score_columns(class_counts, self.layout, self.source)
+        layout = self.layout
+        if not (layout.is_named or len(layout.columns) == 1 or class_counts.all()):
+            require_plausible(ScoreMatrix(sample_scores(self.source, layout), layout.columns), class_counts)
 
     def hashes(self) -> "AbstractContextManager[Mapping[str, Any]]":
         return sha256_beside(self.source.files)
@@ -308,32 +300,18 @@ class ArrowRows(Rows):
         """The files that were counted; of a frame only what was left out has to be said."""
         assert self.columns is not None
         if not self.source.files:
-            faults, rows = found.faults, (found.n_given, found.n_rows)
-            return (table_input(self.columns, None, *rows, faults, None),) if faults.n_rows else ()
+            return tuple(
+                table_input(self.columns, None, one, None) for one in found.files.values() if one.faults.n_rows
+            )
         counted = {file: found.files[str(file)] for file in self.source.files if str(file) in found.files}
         return tuple(
-            table_input(self.columns, file, one.n_given, one.n_rows, one.faults, digests.get(str(file)))
-            for file, one in counted.items()
+            table_input(self.columns, file.name, one, digests.get(str(file))) for file, one in counted.items()
         )
 
 
-def require_score_columns(class_counts: IntArray, layout: Layout, source: Source) -> None:
-    """Refuse a column that was not named as a class, such as ``id``, and cannot be one."""
-    if not (layout.is_named or len(layout.columns) == 1 or class_counts.all()):
-        require_plausible(ScoreMatrix(sample_scores(source, layout), layout.columns), class_counts)
-
-
-def table_input(
-    columns: Columns,
-    path: Path | None,
-    rows: int | None,
-    rows_read: int | None,
-    faults: Faults | None,
-    sha256: str | None,
-) -> Input:
-    """What a tally says about a table that was counted; without ``faults`` nobody knows what was left out."""
-    left_out, why = (None, ()) if faults is None else (faults.n_rows, faults.why)
+def table_input(columns: Columns, name: str | None, found: FileRows, sha256: str | None) -> Input:
+    """What a tally says about a table that was counted."""
     role: Role = "target" if columns.label is None else "source"
-    read = columns.scores if columns.label is None else (columns.label, *columns.scores)
-    name = None if path is None else printable(path.name)
-    return Input(role, name, rows, read, sha256, left_out, why, rows_read)
+    read, faults = columns.scores if columns.label is None else (columns.label, *columns.scores), found.faults
+    said = None if name is None else printable(name)
+    return Input(role, said, found.n_given, read, sha256, faults.n_rows, faults.why, found.n_rows)
