@@ -154,8 +154,8 @@ def tell_repeated_ids(paths: Sequence[Path], columns: "Columns | None") -> None:
         n_ids = pc.count_distinct(values).as_py()
         if MIN_IDS <= n_ids < len(values):
             note(
-                f"column {name!r} repeats ({n_ids:,} ids in {len(values):,} rows). If rows of one id are copies, or "
-                "belong to one person, they are not independent, and the promise does not hold: "
+                f"column {name!r} repeats ({n_ids:,} ids in {len(values):,} rows). If rows of one id are copies "
+                "or belong to one person, they are not independent, and the promise does not hold: "
                 f"--group {quote(name)} counts one random row of each."
             )
             return
