@@ -14,7 +14,7 @@ from pacshift.tally import Tally, once
 from pacshift.tally.once import Input, Role
 
 if TYPE_CHECKING:
-    from pacshift.cli.console import Report
+    from pacshift.progress import Progress
     from pacshift.rows.base import Doing, Rows
     from pacshift.rows.columns import Columns
 
@@ -36,7 +36,7 @@ class Watch:
     told: set[str] = field(default_factory=set)
 
     @contextmanager
-    def __call__(self, rows: "Rows", doing: "Doing") -> "Iterator[Report | None]":
+    def __call__(self, rows: "Rows", doing: "Doing") -> "Iterator[Progress | None]":
         with progress(f"counting the {rows.name}" if doing == "counting" else doing, silent=self.silent) as report:
             yield report
         if doing not in ("counting", "checking", "drawing rows") or rows.name in self.told:
