@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 WORDS = "patient|subject|person|participant|user|customer|client|member"
-NAMED_LIKE_AN_ID = re.compile(rf"({WORDS})s?([ _-]?(id|no|nr|number|key))?|.+[ _-]id", re.IGNORECASE)
+NAMED_LIKE_AN_ID = re.compile(rf"({WORDS})s?([ _-]?(id|no|nr|number|key))?|(.+[ _-])?id", re.IGNORECASE)
 
 MIN_IDS = 20
 """With fewer different values it is rather a site or a device than a person. A round number; not measured."""
@@ -154,8 +154,8 @@ def tell_repeated_ids(paths: Sequence[Path], columns: "Columns | None") -> None:
         n_ids = pc.count_distinct(values).as_py()
         if MIN_IDS <= n_ids < len(values):
             note(
-                f"column {name!r} repeats ({n_ids:,} ids in {len(values):,} rows). If rows of one id belong to "
-                "one person, they are not independent, and the promise does not hold: "
+                f"column {name!r} repeats ({n_ids:,} ids in {len(values):,} rows). If rows of one id are copies "
+                "or belong to one person, they are not independent, and the promise does not hold: "
                 f"--group {quote(name)} counts one random row of each."
             )
             return
