@@ -1,6 +1,5 @@
 """Bad tables end in one InputError that says what, where and what to do; never in a traceback."""
 
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -282,13 +281,3 @@ def test_a_label_that_is_no_number_is_no_label(tmp_path: Path) -> None:
     path = parquet(tmp_path / "a.parquet", table(labels=[0.0, np.nan, 2.0, np.nan, 1.0]))
     with pytest.raises(InputError, match=r"2 rows? cannot be used \(2 with no label\), the first is row 1"):
         read(path, label="label").tally()
-
-
-def test_classes_that_are_not_the_columns(tmp_path: Path) -> None:
-    path = parquet(tmp_path / "a.parquet", table())
-    with pytest.raises(InputError, match=re.escape("no score column for class 'x'")):
-        read(path, classes=["0", "1", "x"]).tally()
-    with pytest.raises(InputError, match="no score column for class 3: 3 score columns"):
-        read(path, classes=range(4)).tally()
-    with pytest.raises(InputError, match="class names must differ"):
-        read(path, classes=[0, 0, 1]).tally()
