@@ -55,7 +55,7 @@ def run(lab: Lab) -> Blocks:
     rows, every = [], []
     for name, population in populations.items():
         lab.say(f"boxes: {name}")
-        found = [one_draw(population, place, n, lab) for place, n in enumerate(lab.choose(ROWS, ROWS[:1]) * 4)]
+        found = [one_draw(population, place, n) for place, n in enumerate(lab.choose(ROWS, ROWS[:1]) * 4)]
         rows.append((name, f"{len(population.classes)}", *words(found)))
         every += found
     rows.append((f"**{len(every)} draws**", "", *words(every)))
@@ -77,7 +77,7 @@ def made_up() -> dict[str, Population]:
     return {"made up": Population.synthetic(4, strength=3.0, rows_per_class=500, rng=0)}
 
 
-def one_draw(population: Population, place: int, n_rows: int, lab: Lab) -> Found:
+def one_draw(population: Population, place: int, n_rows: int) -> Found:
     """Source and target of so many rows, a share of the target moved to one class."""
     rng, n_classes = np.random.default_rng([7, place]), len(population.classes)
     source_mix = rng.dirichlet(np.full(n_classes, 20.0))

@@ -177,9 +177,12 @@ def run_job(stage: Stage, entry: Entry, job: dict[str, Any], folder: Path) -> An
     """
     path = folder / "job.json"
     path.write_text(json.dumps(job | {"library": entry.library, "setting": entry.setting, "folder": str(folder)}))
-    command = [str(stage.pythons[entry.library]), "-m", "benchmarks.worker", str(path)]
-    result = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
-    if result.returncode:
-        last = (result.stderr.strip().splitlines() or ["no message"])[-1]
-        raise JobFailed(last)
-    return json.loads(result.stdout.splitlines()[-1])
+    return answer_of([str(stage.pythons[entry.library]), "-m", "benchmarks.worker", str(path)])
+
+
+def answer_of(command: list[str], env: dict[str, str] | None = None) -> Any:
+    """What a process says in its last line, as JSON; JobFailed says why there is no answer."""
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False, env=env)
+    if done.returncode:
+        raise JobFailed((done.stderr.strip().splitlines() or ["no message"])[-1])
+    return json.loads(done.stdout.splitlines()[-1])

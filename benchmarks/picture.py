@@ -7,7 +7,6 @@ read the same Parquet files.
 
 import json
 import os
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -21,7 +20,7 @@ from benchmarks.lab import Blocks, Lab
 from benchmarks.made_up import both_domains, shifted_mix
 from benchmarks.measure import run_times
 from benchmarks.page import DOCS, conditions
-from benchmarks.peers import FLOOR, OURS, ROOT, THEIRS, JobFailed, run_job
+from benchmarks.peers import FLOOR, OURS, THEIRS, JobFailed, answer_of, run_job
 from benchmarks.picture_shown import CALIBRATE, COUNT, ONE, OWN_FLOORS, SETS, USE, Measured, draw, table
 from benchmarks.scale_jobs import generate
 from benchmarks.speed import DELTA, EPSILON
@@ -146,8 +145,5 @@ def whole_process(job: dict[str, Any]) -> tuple[float, float]:
     # As an installed package is: compiled once, and not by every process.
     compiled = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     start = time.perf_counter()
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False, env=compiled)
-    seconds = time.perf_counter() - start
-    if done.returncode:
-        raise JobFailed((done.stderr.strip().splitlines() or ["no message"])[-1])
-    return seconds, float(json.loads(done.stdout.splitlines()[-1])["peak"])
+    peak = float(answer_of(command, compiled)["peak"])
+    return time.perf_counter() - start, peak

@@ -6,7 +6,6 @@ bare scan and the count in turn; peak memory is that of a process that only coun
 
 import json
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -17,7 +16,7 @@ from typing import Any
 from benchmarks.lab import Blocks, Lab
 from benchmarks.measure import megabytes
 from benchmarks.page import conditions
-from benchmarks.peers import ROOT
+from benchmarks.peers import answer_of
 from benchmarks.scale_jobs import generate
 from pacshift.parallel import cores
 from paper.experiments.summary import markdown_table
@@ -137,11 +136,7 @@ def table(lab: Lab, rows: int, n_classes: int, **options: Any) -> Iterator[Path]
 def job(lab: Lab, **job: Any) -> dict[str, float]:
     """One job in a process of its own."""
     text = json.dumps({"repeats": lab.choose(5, 1)} | job, default=str)
-    command = [sys.executable, "-m", "benchmarks.scale_jobs", text]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
-    if done.returncode:
-        raise SystemExit(f"{text}: {done.stderr[-2000:]}")
-    answer: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    answer: dict[str, float] = answer_of([sys.executable, "-m", "benchmarks.scale_jobs", text])
     return answer
 
 

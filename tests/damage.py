@@ -96,7 +96,7 @@ def require_sound(certificate: Certificate, scores: Any, labels: Any, folder: Pa
     """What may be said of any certificate: it explains itself, survives a file and makes sets as it says."""
     assert not np.isnan(certificate.thresholds).any()
     assert certificate.explain()
-    assert len(repr(certificate).splitlines()) == 6
+    assert 2 <= len(repr(certificate).splitlines()) <= 5
     assert certificate._repr_html_().startswith("<div>")
     assert 0 < certificate.epsilon < 1
     certificate.save(folder / "c.json")

@@ -173,19 +173,6 @@ def test_groups_of_one_side_alone() -> None:
     assert (other.n_source, other.n_target, other.source_grouped) == (400, 400, None)
 
 
-def test_the_order_of_the_rows_does_not_matter() -> None:
-    first = calibrate(SOURCE, LABELS, TARGET, **BOTH)
-    order = np.random.default_rng(2).permutation(len(SOURCE))
-    mixed: dict[str, Any] = {name: np.array(ids)[order] for name, ids in BOTH.items()}
-    second = calibrate(SOURCE[order], LABELS[order], TARGET[order], **mixed)
-    assert np.array_equal(first.thresholds, second.thresholds)
-    frame = pd.DataFrame(SOURCE).assign(label=LABELS, patient=IDS).iloc[order]
-    third = calibrate(frame[[0, 1]], frame["label"], TARGET, groups=frame["patient"], target_groups=TARGET_IDS)
-    assert np.array_equal(first.thresholds, third.thresholds)
-    with pytest.raises(InputError, match="different indexes"):
-        calibrate(frame[[0, 1]], frame["label"], TARGET, groups=frame["patient"].sort_index())
-
-
 def test_equal_rows_of_a_group_with_and_without_labels_in_any_order() -> None:
     coarse, order = np.round(TARGET, 1), np.random.default_rng(3).permutation(len(TARGET))
     labels = np.array([label if place % 2 else None for place, label in enumerate(TRUTH.tolist())], object)
@@ -343,7 +330,10 @@ def test_the_monitor_counts_one_row_per_group_and_period() -> None:
         monitor.update(Tally.from_target(TARGET), groups=TARGET_IDS)
 
 
-def test_groups_of_a_target_that_is_not_there_are_refused() -> None:
+def test_groups_of_a_target_that_is_not_there_or_of_other_rows_are_refused() -> None:
+    frame = pd.DataFrame(SOURCE).assign(patient=IDS)
+    with pytest.raises(InputError, match="different indexes"):
+        calibrate(frame[[0, 1]], LABELS, TARGET, groups=frame["patient"][::-1])
     with pytest.raises(InputError, match="target_groups are about target rows, but target_scores is None"):
         calibrate(SOURCE, LABELS, None, method="PS", target_groups=TARGET_IDS)
 

@@ -60,11 +60,3 @@ def test_unexpected_errors_ask_for_a_report(data: Data, monkeypatch: pytest.Monk
     monkeypatch.setattr(Certificate, "load", broken)
     line = bad("check", data.certificate, data.labelled, code=1)
     assert line == "error: this is a bug in pacshift: RuntimeError: two lines. Please report it.\n"
-
-
-def test_help_has_an_example_for_each_command() -> None:
-    for command in ("demo", "calibrate", "predict", "check", "compare", "report", "methods"):
-        shown = good(command, "--help").stdout
-        assert f"Example: pacshift {command}" in " ".join(shown.split())
-    assert good("--version").stdout.startswith("pacshift 0.")
-    assert "Make and use a certificate" in good().stdout

@@ -99,12 +99,3 @@ def test_what_is_known_can_refute_with_exit_code_3(data: Data, tmp_path: Path) -
     assert "names class 'wren' twice" in bad(*call, "--known", "wren=0..1", "--known", "wren=0..0.9")
     assert "contamination must be below epsilon" in bad(*call, "--contamination", 0.5)
     assert "Name the label column: --target-label NAME" in bad(*call, "--target-label", "truth")
-
-
-def test_sets_from_logits_are_refused_by_predict(data: Data, tmp_path: Path) -> None:
-    table = pa.parquet.read_table(data.target)
-    logits = pa.table({f"p_{name}": 3 + np.log(table.column(f"p_{name}").to_numpy()) for name in NAMES})
-    pa.parquet.write_table(logits, tmp_path / "logits.parquet")
-    said = bad("predict", data.certificate, tmp_path / "logits.parquet", "-o", tmp_path / "sets.parquet")
-    assert "Apply softmax" in said
-    assert "Apply softmax" in bad("calibrate", data.source, tmp_path / "logits.parquet", "-o", tmp_path / "c.json")

@@ -14,7 +14,7 @@ import pytest
 
 from commands import bad, good, run
 from hospital import USUAL, month_days, patients, table
-from pacshift import Certificate, Monitor, Tally
+from pacshift import Certificate, Tally
 from test_cli_monitor import BY_MONTH, OUTBREAK, deliver, monitored
 
 pytestmark = pytest.mark.thorough  # many whole runs of the monitor
@@ -94,31 +94,6 @@ def test_other_spellings_copies_and_rewritten_files_count_once(folder: Path) -> 
     said = bad("monitor", "source.parquet", "link/03.parquet", *BY_MONTH)
     assert "counted before with other content" in said
     assert "--replace" in said
-
-
-def test_an_interrupted_run_leaves_nothing_behind(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Between counting and reporting, and between two reports."""
-    monitored()
-    deliver("05.parquet", 5, USUAL)
-    deliver("06.parquet", 6, USUAL)
-    report = Monitor._report
-    calls: list[str] = []
-
-    def interrupted(self: Monitor, name: str) -> Any:
-        calls.append(name)
-        if len(calls) in (1, 3):
-            raise KeyboardInterrupt
-        return report(self, name)
-
-    before = Path("watch/manifest.json").read_bytes()
-    with monkeypatch.context() as patched:
-        patched.setattr(Monitor, "_report", interrupted)
-        for _ in range(2):
-            assert run("monitor", "source.parquet", "visits", *BY_MONTH).exit_code == 130
-            assert Path("watch/manifest.json").read_bytes() == before
-    found = monitored()
-    assert rows_of(found) == {"2026-03": 2500, "2026-04": 2500, "2026-05": 2500, "2026-06": 2500}
-    assert [period["number"] for period in found["periods"]] == [1, 2, 3, 4]
 
 
 def test_an_alert_whose_page_failed_is_told_next_time(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

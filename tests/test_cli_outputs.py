@@ -11,7 +11,6 @@ import pyarrow.parquet
 import pytest
 
 from commands import Data, all_commands, bad, good, run
-from special import special_file
 
 RISKY = ("=cmd|' /C calc'!A0", "+1+1", "-2+3", "@SUM(A1)", "\tx", "\rx", "plain", "-5")
 
@@ -86,26 +85,6 @@ def test_no_command_replaces_a_file_without_being_asked(data: Data, tmp_path: Pa
     assert "Choose another name, or overwrite it with --force." in bad(*report, old)
     assert "must name a file in a folder that exists" in bad(*report, tmp_path / "no" / "r.html")
     assert old.read_bytes() == b"precious"
-
-
-def test_a_file_in_an_input_folder_is_an_input(data: Data, tmp_path: Path) -> None:
-    (tmp_path / "part.parquet").write_bytes(data.target.read_bytes())
-    said = bad("predict", data.certificate, tmp_path, "-o", tmp_path / "part.parquet", "--force")
-    assert "is the same file as the input" in said
-
-
-@pytest.mark.parametrize("kind", ["folder", "pipe", "socket", "device"])
-def test_devices_pipes_and_folders_are_not_replaced(kind: str, data: Data, tmp_path: Path) -> None:
-    out = special_file(tmp_path, kind)
-    for words in (
-        ["calibrate", data.source, "-m", "PS"],
-        ["predict", data.certificate, data.target],
-        ["report", data.certificate],
-        ["tally", data.target],
-    ):
-        assert "cannot write" in bad(*words, "-o", out, "--force")
-        assert out.exists()
-        assert not out.is_file()
 
 
 def risky_tables(folder: Path) -> Path:

@@ -59,15 +59,6 @@ def test_rows_without_a_set_are_kept_if_asked(data: Data, tmp_path: Path) -> Non
     assert (document["rows"], document["invalid"], sum(document["set_sizes"])) == (2000, 1, 1999)
 
 
-def test_predict_refuses(data: Data, tmp_path: Path) -> None:
-    out = tmp_path / "sets.parquet"
-    assert "cannot keep 'nope'" in bad("predict", data.certificate, data.target, "-k", "nope", "-o", out)
-    assert "its name must end in" in bad("predict", data.certificate, data.target, "-o", tmp_path / "sets.xlsx")
-    assert "is not a certificate" in bad("predict", data.source, data.target, "-o", out)
-    assert "no such file" in bad("predict", data.certificate, tmp_path / "none.csv", "-o", out)
-    assert not list(tmp_path.iterdir())
-
-
 @pytest.mark.parametrize("problem", [KeyboardInterrupt(), OSError(28, "No space left on device")])
 def test_interrupts_and_full_disks_leave_no_half_files(
     problem: BaseException, data: Data, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -1,6 +1,5 @@
 """The installed command as a shell runs it: exit codes, pipes, Ctrl-C, completion, missing extras."""
 
-import json
 import os
 import signal
 import subprocess
@@ -60,34 +59,6 @@ def test_an_answer_that_does_not_fit_on_the_disk_is_an_error(tables: Path, unbuf
     assert (tables / "answer.json").stat().st_size == 1000
     assert ended.returncode == 2
     assert ended.stderr.decode().splitlines() == ["error: operating system error: [Errno 27] File too large."]
-
-
-@pytest.mark.thorough
-def test_the_whole_way(tables: Path) -> None:
-    made = run("calibrate", "source.csv", "target.csv", "--method", "PS-W", "-o", "c.json", cwd=tables)
-    assert (made.returncode, made.stderr) == (0, "")
-    assert "\x1b" not in made.stdout
-    assert run("predict", "c.json", "target.csv", "--keep", "id", "-o", "sets.csv", cwd=tables).returncode == 0
-    assert (tables / "sets.csv").read_text().splitlines()[0] == '"id","set","set_size"'
-    checked = run("check", "c.json", "target.csv", "--json", cwd=tables)
-    assert json.loads(checked.stdout)["verdict"] in ("kept", "not-proven")
-    assert run("report", "c.json", cwd=tables).returncode == 0
-    again = run("calibrate", "source.csv", "target.csv", "--method", "PS-W", "-o", "c.json", cwd=tables)
-    assert again.returncode == 2
-    assert again.stderr.startswith("error: c.json exists already.")
-    assert again.stderr.count("\n") == 1
-    trivial = run(
-        "calibrate", "source.csv", "target.csv", "-m", "PS-W", "-e", "0.0001", "-o", "t.json", cwd=tables
-    )
-    assert trivial.returncode == 3
-
-
-def test_help_and_usage(tmp_path: Path) -> None:
-    shown = run("--help", cwd=tmp_path)
-    assert shown.returncode == 0
-    for command in ("demo", "calibrate", "predict", "check", "compare", "report", "methods", "tally"):
-        assert f" {command} " in shown.stdout
-    assert run("--nope", cwd=tmp_path).returncode == 2
 
 
 def test_a_closed_pipe_is_no_error(tmp_path: Path) -> None:

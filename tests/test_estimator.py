@@ -193,7 +193,7 @@ def test_bad_input_is_named(data: Any) -> None:
         wrap(model.estimator_, epsilon=1.5).calibrate(X[SOURCE], y[SOURCE], X[TARGET])
     with pytest.raises(InputError, match="neither predict_proba nor decision_function"):
         wrap(LinearRegression().fit(X, y)).calibrate(X[SOURCE], y[SOURCE], X[TARGET])
-    with pytest.raises(InputError, match="needs unlabelled target"):
+    with pytest.raises(InputError, match="needs target scores"):
         wrap(model.estimator_, method="PS-W").calibrate(X[SOURCE], y[SOURCE])
     two_outputs = RandomForestClassifier(n_estimators=2).fit(X, np.column_stack([y, y]))
     with pytest.raises(InputError, match="one list of classes"):

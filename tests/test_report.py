@@ -85,13 +85,21 @@ def test_class_names_stay_texts(pages: dict[str, str]) -> None:
 @pytest.mark.parametrize(
     ("name", "badge", "words"),
     [
-        ("full", "Promise about the target", "at least 90 % of the target cases"),
-        ("default", "Promise about the target", "at least 90 % of the target cases"),
+        ("full", "Promise about the target", "at most 10 % of target cases get a set without their true label"),
+        ("default", "Promise about the target", "at most 10 % of target cases get a set without their true label"),
         ("trivial", "Uninformative", "That is always right, and says nothing."),
-        ("source only", "Promise about the source only", "at least 90 % of the source cases"),
+        (
+            "source only",
+            "Promise about the source only",
+            "at most 10 % of source cases get a set without their true label",
+        ),
         ("marginal", "Promise on average only", "on average over many calibrations"),
-        ("no guarantee", "No promise", "Nothing is promised"),
-        ("never empty", "Promise about the target", "at least 60 % of the target cases"),
+        ("no guarantee", "No promise", "these sets may miss more than"),
+        (
+            "never empty",
+            "Promise about the target",
+            "at most 40 % of target cases get a set without their true label",
+        ),
     ],
 )
 def test_the_first_screen_is_a_sentence_three_pictures_and_the_short_form(

@@ -73,19 +73,6 @@ def test_cutting_into_files_and_batches_changes_nothing(
         assert read(folder).tally() == Tally.from_target(scores)
 
 
-@pytest.mark.parametrize("form", ["fixed", "list", "large"])
-def test_lists_of_scores(form: str, tmp_path: Path) -> None:
-    scores, labels = simulate(500, 4)
-    lists: dict[str, Callable[[], Any]] = {
-        "fixed": lambda: pa.FixedSizeListArray.from_arrays(pa.array(scores.ravel()), 4),
-        "list": lambda: pa.array(list(scores), pa.list_(pa.float64())),
-        "large": lambda: pa.array(list(scores), pa.large_list(pa.float64())),
-    }
-    path = save(pa.table({"label": labels, "scores": lists[form]()}), tmp_path / "table.parquet")
-    counted = read(path, label="label", scores="scores").tally()
-    assert counted == Tally.from_scores(scores, labels, grid=True)
-
-
 def test_flags_are_names_of_classes(tmp_path: Path) -> None:
     scores, labels = simulate(400, 2)
     flags = pa.table({"p_False": scores[:, 0], "p_True": scores[:, 1], "label": labels.astype(bool)})

@@ -13,9 +13,7 @@ import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
 
-from pacshift import Certificate, InputError, Tally, calibrate, check, evaluate, read, write_sets
-from pacshift.certification.counted import cut_of
-from pacshift.rows.fold import sizes
+from pacshift import Certificate, InputError, Tally, calibrate, write_sets
 
 CLASSES = ("ant", "bee", "cow")
 RNG = np.random.default_rng(8)
@@ -68,27 +66,6 @@ def test_sets_are_those_of_memory(kind: str, table: Path, tmp_path: Path) -> Non
     assert written.set_sizes.tolist() == np.bincount([len(row) for row in expected], minlength=4).tolist()
 
 
-def test_randomised_sets_of_tables_are_those_of_memory(table: Path) -> None:
-    certificate = calibrated("aps")
-    sets = certificate.sets(SCORES)
-    rows = read(table, label="who", like=certificate)
-    (found_sizes,) = sizes(rows, [cut_of(certificate)])
-    assert found_sizes.tolist() == np.bincount(sets.sum(axis=1), minlength=4).tolist()
-    found = check(certificate, rows).evaluation
-    assert found.error == evaluate(sets, LABELS, classes=CLASSES).error
-
-
-def test_the_number_of_a_row_does_not_depend_on_rows_left_out(tmp_path: Path) -> None:
-    spoilt = SCORES.copy()
-    spoilt[[3, 4, 500]] = np.nan
-    columns: dict[str, Any] = {f"p_{name}": spoilt[:, place] for place, name in enumerate(CLASSES)}
-    pq.write_table(pa.table(columns | {"id": np.arange(1000)}), tmp_path / "table.parquet")
-    certificate, output = calibrated("aps"), tmp_path / "sets.parquet"
-    write_sets(certificate, tmp_path / "table.parquet", output, keep=["id"], drop_invalid=True)
-    written, whole = pq.read_table(output), names(certificate.sets(SCORES))
-    assert written["set"].to_pylist() == [whole[row] for row in written["id"].to_pylist()]
-
-
 def test_unusable_rows_leave_no_file_or_are_left_out(tmp_path: Path) -> None:
     scores = SCORES.copy()
     scores[::10, 1] = np.nan
@@ -137,16 +114,6 @@ def test_rows_are_kept_or_left_out_and_some_must_be_usable(table: Path, tmp_path
     with pytest.raises(InputError, match=r"no usable row: 5 rows?"):
         write_sets(calibrated(), nothing, tmp_path / "sets.csv", keep_invalid=True)
     assert [path.name for path in tmp_path.iterdir()] == ["table.parquet"]
-
-
-def test_what_exists_is_kept_unless_told_otherwise(table: Path, tmp_path: Path) -> None:
-    output = tmp_path / "sets.csv"
-    output.write_text("precious")
-    with pytest.raises(InputError, match="exists already"):
-        write_sets(calibrated(), table, output)
-    assert output.read_text() == "precious"
-    write_sets(calibrated(), table, output, overwrite=True)
-    assert output.read_text().startswith('"set","set_size"\n')
 
 
 def test_outputs_and_columns_that_cannot_be(table: Path, tmp_path: Path) -> None:

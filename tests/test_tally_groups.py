@@ -14,7 +14,6 @@ from scipy.stats import chisquare
 
 from pacshift import InputError, Tally
 from pacshift.arrays import FloatArray, IntArray
-from pacshift.files.codec import record
 from pacshift.rows.arrow.batch import ArrowBatch, Layout
 from pacshift.rows.arrow.source import Records
 from pacshift.scores.check import check_scores
@@ -142,13 +141,6 @@ def test_tallies_of_groups_count_one_row_each_and_say_so(tmp_path: Path) -> None
     assert np.array_equal(source.counts, alone.counts)
 
 
-def test_a_group_of_every_row_counts_all_rows() -> None:
-    scores, labels = rows_of(100)
-    counted, plain = Tally.from_scores(scores, labels, groups=range(100)), Tally.from_scores(scores, labels)
-    assert np.array_equal(counted.confusion, plain.confusion)
-    assert np.array_equal(counted.values, plain.values)
-
-
 @pytest.mark.parametrize(
     "groups",
     [
@@ -211,7 +203,7 @@ def test_bad_ids_are_refused(groups: Any, message: str) -> None:
 def test_bad_scores_are_found_in_rows_that_are_not_chosen_too() -> None:
     scores, labels = rows_of(40)
     scores[:20, 0] = np.nan
-    with pytest.raises(InputError, match=r"20 rows? cannot be used"):
+    with pytest.raises(InputError, match="20 rows have NaN or infinite scores"):
         Tally.from_scores(scores, labels, groups=np.arange(40) % 20)
 
 
@@ -242,12 +234,3 @@ def test_sums_remember_their_parts_and_refuse_to_mix_groups_and_rows() -> None:
     assert both.target_grouped is None
     with pytest.raises(InputError, match="1 of 2 source tallies hold one row per group, the others every row"):
         first + Tally.from_scores(scores[:50], labels[:50])
-
-
-@pytest.mark.parametrize(
-    "entry",
-    [{"rows": -1}, {"rows": 5, "parts": 0}, {"rows": 5, "who": 1}, {"rows": "5"}, 7, {"rows": 5, "labels_per": 1}],
-)
-def test_a_damaged_entry_is_refused(entry: Any) -> None:
-    with pytest.raises((ValueError, TypeError)):
-        record(Grouped).read(entry, "")

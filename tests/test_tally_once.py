@@ -19,7 +19,6 @@ from hypothesis import strategies as st
 from commands import bad, good, make_tables, run
 from pacshift import Certificate, Tally, calibrate, read
 from pacshift.errors import InputError
-from pacshift.files.codec import record
 from pacshift.rows.arrow.batch import Layout
 from pacshift.rows.base import BAD_SCORES, WITHOUT_LABEL, Faults, FileRows, Pass
 from pacshift.tally.once import MAX_INPUTS, MIN_NUMBERS, Input, all_inputs, counts_sha256, together
@@ -81,17 +80,6 @@ def test_rows_of_a_frame_that_were_left_out_are_said_too() -> None:
     assert one.sha256 == counts_sha256(tally, "source")
 
 
-@pytest.mark.parametrize(
-    ("left_out", "why"),
-    [(-1, {}), (True, {}), ("1", {}), (1, [1]), (1, {"no label": -1}), (None, {"no label": 1})],
-)
-def test_rows_left_out_that_cannot_be_are_refused(left_out: object, why: object) -> None:
-    document = record(Input).write(Input("source", "a", 1, (), None))
-    assert record(Input).read(document | {"left_out": 3, "left_out_why": {"no label": 3}}, "").left_out == 3
-    with pytest.raises(ValueError, match=r"left_out|left out"):
-        record(Input).read(document | {"left_out": left_out, "left_out_why": why}, "")
-
-
 def test_a_cluster_says_what_was_left_out_of_one_path_or_of_all_together(tmp_path: Path) -> None:
     pytest.importorskip("pyspark")
     spark = pytest.importorskip("pacshift.rows.spark")
@@ -114,10 +102,8 @@ def test_a_cluster_says_what_was_left_out_of_one_path_or_of_all_together(tmp_pat
 
     (one,) = inputs(3, paths[0])
     assert (one.name, one.rows, one.left_out, one.left_out_why) == ("a.parquet", 4, 3, ((WITHOUT_LABEL, 3),))
-    *each, together = inputs(3, *paths)
-    assert [(one.rows, one.left_out) for one in each] == [(None, None)] * 2
-    assert (together.name, together.rows, together.left_out) == ("all 2 paths together", None, 3)
-    assert len(inputs(0, *paths)) == 2
+    (both,) = inputs(3, *paths)
+    assert (both.name, both.rows, both.left_out) == ("a.parquet, b.parquet", 4, 3)
     assert inputs(0) == ()
 
 

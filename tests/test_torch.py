@@ -86,7 +86,7 @@ def test_what_is_wrong_with_a_loader_is_said(model: Any) -> None:
         score_loader(model, [])
     with pytest.raises(InputError, match="only 1 of 2 batches have labels"):
         score_loader(model, [(x, y), (x,)])
-    with pytest.raises(InputError, match="scores must be a matrix"):
+    with pytest.raises(InputError, match="scores need one column per class"):
         score_loader(lambda batch: batch[:, 0], [x])
 
 

@@ -8,7 +8,7 @@ import math
 import re
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -322,10 +322,9 @@ class LabelSheet:
         InputError
             If a label is no class, a class is called ``?``, or two classes are alike in a spreadsheet.
         """
-        places = {**class_places(classes), UNKNOWN: NOT_FOUND}
+        places = {**class_places(classes), UNKNOWN: NOT_FOUND, "": NOT_ASKED}  # no class is called so
         filled = [place for place, text in enumerate(self.labels, start=1) if text is not None]
         texts = ["" if text is None else str(text) for text in self.labels[: max(filled, default=0)]]
-        places = {**places, "": NOT_ASKED}  # no class is called so
         found = [places.get(text, places.get(_in_spreadsheet(text))) for text in texts]
         wrong = [place for place, index in enumerate(found) if index is None]
         if wrong:
@@ -577,10 +576,7 @@ def _drawn(rows: Rows, plan: SheetPlan, seed: int, keep: Sequence[str] = ()) -> 
     return LabelSheet(
         # By their numbers in the target, where one of each group was left to draw from.
         rows=draw.rows if rows.numbers is None else rows.numbers[draw.rows],
-        looks=plan.looks,
-        n_pilot=plan.n_pilot,
-        epsilon=plan.epsilon,
-        delta=plan.delta,
+        **asdict(plan),
         seed=seed,
         n_target=draw.n_rows,
         target_sha256=draw.sha256,

@@ -8,13 +8,7 @@ from pacshift.certification.label_sheet import LARGEST_BUDGET, SheetPlan, plan_s
 from pacshift.certification.request import Request, takes_labels
 from pacshift.errors import AssumptionError, InputError
 from pacshift.methods import PSLP, Method
-from pacshift.paths.labelled import (
-    equal_miss_thresholds,
-    forecast,
-    mean_sizes,
-    tuned_path,
-    typical_error,
-)
+from pacshift.paths.labelled import equal_miss_thresholds, forecast, mean_sizes, tuned_path, typical_error
 from pacshift.paths.looks import look_cuts
 from pacshift.words.findings import OTHER_WAYS, next_steps, too_small
 

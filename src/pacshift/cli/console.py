@@ -7,23 +7,16 @@ import json
 import os
 import re
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, NoReturn
 
 import typer
+from rich import progress as bars
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 from rich.table import Table
 
 from pacshift.cli.process import stop_code, whole_output
@@ -35,6 +28,7 @@ from pacshift.errors import (
     install_line,
 )
 from pacshift.files.origin import EPOCH_VARIABLE, current_time
+from pacshift.progress import Progress
 
 BAD_INPUT, NOTHING_CERTIFIED, BROKEN, OTHER_MODEL, GAP, UNEXPECTED = 2, 3, 4, 5, 6, 1
 PIPE_WIDTH = 120  # columns of tables that go into a file or a pipe
@@ -54,9 +48,6 @@ _PARAMETER = r"(?<![^\s(])([a-z_]+)=([A-Z]+|True|False|'[^']*')?(?=[.,;:)]*(?:\s
 _SUBJECT = re.compile(r"^(\w+)(?=: | (?:must|is|cannot) )")  # "epsilon must lie between 0 and 1"
 
 _UsageError: type[Any] = typer.BadParameter.__bases__[0]  # the same class in every version of Typer
-
-Report: TypeAlias = Callable[[int, int | None], None]
-"""Called with rows done and rows in all, if they are known."""
 
 
 def results() -> Console:
@@ -229,14 +220,14 @@ def _missing(error: ImportError) -> str:
 
 
 @contextmanager
-def progress(what: str, *, silent: bool) -> Iterator[Report | None]:
+def progress(what: str, *, silent: bool) -> Iterator[Progress | None]:
     """A bar on a terminal, nothing in a pipe."""
     console = messages()
     if silent or not console.is_terminal:
         yield None
         return
-    times = TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn()
-    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), *times
-    with Progress(*columns, console=console, transient=True) as bar:
+    times = bars.TimeElapsedColumn(), bars.TextColumn("left"), bars.TimeRemainingColumn()
+    columns = bars.TextColumn("{task.description}"), bars.BarColumn(), bars.MofNCompleteColumn(), *times
+    with bars.Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task(what, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -14,13 +14,13 @@ from pacshift.tally import Tally, once
 from pacshift.tally.once import Input, Role
 
 if TYPE_CHECKING:
-    from pacshift.cli.console import Report
+    from pacshift.progress import Progress
     from pacshift.rows.base import Doing, Rows
     from pacshift.rows.columns import Columns
 
 
 WORDS = "patient|subject|person|participant|user|customer|client|member"
-NAMED_LIKE_AN_ID = re.compile(rf"({WORDS})s?([ _-]?(id|no|nr|number|key))?|.+[ _-]id", re.IGNORECASE)
+NAMED_LIKE_AN_ID = re.compile(rf"({WORDS})s?([ _-]?(id|no|nr|number|key))?|(.+[ _-])?id", re.IGNORECASE)
 
 MIN_IDS = 20
 """With fewer different values it is rather a site or a device than a person. A round number; not measured."""
@@ -36,7 +36,7 @@ class Watch:
     told: set[str] = field(default_factory=set)
 
     @contextmanager
-    def __call__(self, rows: "Rows", doing: "Doing") -> "Iterator[Report | None]":
+    def __call__(self, rows: "Rows", doing: "Doing") -> "Iterator[Progress | None]":
         with progress(f"counting the {rows.name}" if doing == "counting" else doing, silent=self.silent) as report:
             yield report
         if doing not in ("counting", "checking", "drawing rows") or rows.name in self.told:
@@ -154,8 +154,8 @@ def tell_repeated_ids(paths: Sequence[Path], columns: "Columns | None") -> None:
         n_ids = pc.count_distinct(values).as_py()
         if MIN_IDS <= n_ids < len(values):
             note(
-                f"column {name!r} repeats ({n_ids:,} ids in {len(values):,} rows). If rows of one id belong to "
-                "one person, they are not independent, and the promise does not hold: "
+                f"column {name!r} repeats ({n_ids:,} ids in {len(values):,} rows). If rows of one id are copies "
+                "or belong to one person, they are not independent, and the promise does not hold: "
                 f"--group {quote(name)} counts one random row of each."
             )
             return

@@ -58,7 +58,7 @@ def describe(first: date, unit: Unit) -> tuple[str, str, str]:
     (('1970-02', '1970-02-01', '1970-02-28'), ('1970-W02', '1970-01-05', '1970-01-11'))
     """
     names = {"day": first.isoformat(), "week": f"{first:%G-W%V}", "month": f"{first:%Y-%m}"}
-    return names[unit], first.isoformat(), (_following(first, unit) - ONE_DAY).isoformat()
+    return names[unit], first.isoformat(), (_first(_number(first, unit) + 1, unit) - ONE_DAY).isoformat()
 
 
 def read_period(text: str) -> Unit | int:
@@ -90,10 +90,9 @@ def find_gaps(spans: Iterable[Span], until: date | None = None) -> list[Gap]:
     unit = None if last is None or until is None else _unit_of(last)
     if last is None or until is None or unit is None:
         return found
-    first = over = last[1] + ONE_DAY  # what should have come lies between these days
-    while _following(_following(over, unit), unit) <= until:
-        over = _following(over, unit)
-    return found if over == first else [*found, _gap(first, over - ONE_DAY, unit)]
+    first = last[1] + ONE_DAY
+    over = _first(_number(until, unit) - 1, unit)  # what lies between these days should have come
+    return found if over <= first else [*found, _gap(first, over - ONE_DAY, unit)]
 
 
 def _gap(first: date, last: date, unit: Unit | None) -> Gap:
@@ -101,31 +100,32 @@ def _gap(first: date, last: date, unit: Unit | None) -> Gap:
     if unit is None:  # periods of one's own, such as quarters
         name = f"{start} to {end}"
         return Gap(name, name, 1, start, end)
-    months = 12 * (last.year - first.year) + last.month - first.month + 1
-    days = (last - first).days + 1
-    count = {"day": days, "week": days // 7, "month": months}[unit]
-    return Gap(describe(first, unit)[0], describe(_first(last, unit), unit)[0], count, start, end)
+    numbers = [_number(day, unit) for day in (first, last)]
+    names = [describe(_first(number, unit), unit)[0] for number in numbers]
+    return Gap(names[0], names[1], numbers[1] - numbers[0] + 1, start, end)
 
 
 def _unit_of(*spans: tuple[date, date]) -> Unit | None:
     """The unit that all spans have the length of; None if there is none."""
     units: tuple[Unit, ...] = get_args(Unit)
     for unit in units:
-        if all(_first(start, unit) == start and _following(start, unit) == end + ONE_DAY for start, end in spans):
+        numbers = [_number(start, unit) for start, _ in spans]
+        if [(_first(number, unit), _first(number + 1, unit) - ONE_DAY) for number in numbers] == list(spans):
             return unit
     return None
 
 
-def _first(day: date, unit: Unit) -> date:
-    """The first day of the period that a day lies in."""
-    return {"day": day, "week": day - day.weekday() * ONE_DAY, "month": day.replace(day=1)}[unit]
+def _number(day: date, unit: Unit) -> int:
+    """The number of the period that a day lies in; the next period has the next number."""
+    days = day.toordinal()  # the first day of year 1 is a Monday, and has the number 1
+    return {"day": days, "week": (days - 1) // 7, "month": 12 * day.year + day.month - 1}[unit]
 
 
-def _following(first: date, unit: Unit) -> date:
-    """The first day of the next period."""
+def _first(number: int, unit: Unit) -> date:
+    """The first day of a period."""
     if unit == "month":
-        return (first.replace(day=28) + timedelta(days=4)).replace(day=1)
-    return first + timedelta(days=7 if unit == "week" else 1)
+        return date(number // 12, number % 12 + 1, 1)
+    return date.fromordinal(7 * number + 1 if unit == "week" else number)
 
 
 def day_of(text: str | None) -> date | None:

@@ -33,7 +33,7 @@ from pacshift.ps_lp.prediction_powered import (
 )
 from pacshift.ps_lp.tuned import PATH_STEPS, Tuning, certified_on_path, expected_size, per_class, tune
 from pacshift.tally import Tally
-from pacshift.tally.grid import expected_tests, largest_threshold, mean_size_range
+from pacshift.tally.grid import expected_tests, largest_threshold, mean_size_range, rank_threshold
 
 MAX_LP_CLASSES = 200
 """Above this many classes there are no linear programs: 100 classes (CIFAR-100) take 6 to 17 s already."""
@@ -302,14 +302,8 @@ class CurveOnDemand:
             cuts = [np.where(self.included, -np.inf, tuning.path.thresholds(step)) for step in steps]
         else:
             most = min(3 * max(int(tally.misses(self.thresholds).sum()), 10), tally.n_source - 1)
-            # Only the scores up to there are sorted: most scores are higher.
-            end = np.nextafter(largest_threshold(tally, lambda misses: misses.sum() <= most), np.inf)
-            each = zip(tally.starts[:-1], tally.positions(end), strict=True)
-            low = np.concatenate([np.arange(start, last) for start, last in each])
-            order = low[np.argsort(tally.values[low], kind="stable")]
-            wanted = np.linspace(0, most, BETTING_POINTS).astype(np.int64)
-            places = np.searchsorted(np.cumsum(tally.counts[order]), wanted, side="right")
-            cuts = np.unique(tally.values[order[places]]).tolist()
+            wanted = np.linspace(0, most, BETTING_POINTS).astype(np.int64).tolist()
+            cuts = sorted({rank_threshold(tally, misses) for misses in wanted})
         test = betting_test(tally, self.region, self.plan, included=self.included, held=held)
         prices = test.prices(certifying.misses(self.thresholds))
         return cuts, [test.bound(certifying.misses(each), prices) for each in cuts]

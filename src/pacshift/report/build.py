@@ -3,7 +3,7 @@
 import json
 import math
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,7 +22,7 @@ from pacshift.report.page import Picture, drawn, groups_picture, render, write_p
 from pacshift.rows.sets import mean_and_empty
 from pacshift.words.findings import LABELS_CERTIFY, OTHER_WAYS, too_small
 from pacshift.words.numbers import between, capital, given, mean_size, one_of, percent
-from pacshift.words.statements import accepted_share, headline, most_changed, outside, statements
+from pacshift.words.statements import accepted_share, most_changed, outside, statements
 
 MAX_BARS = 4
 """Classes in a small picture of the first screen."""
@@ -105,19 +105,19 @@ def render_report(certificate: Certificate, *, comparison: Sequence[ComparisonRo
         replace(one, short=readable(one.short, longest=4000), full=readable(one.full, longest=4000))
         for one in statements(certificate, most_notes=None)
     ]
-    meant = MEANINGS[certificate.guarantee]
+    meant, first = MEANINGS[certificate.guarantee], "sets" if certificate.trivial else "promise"
     return render(
         "page.html",
         certificate=certificate,
         said={one.key: one for one in said},
-        headline=readable(headline(certificate), longest=4000),
+        headline=next(one.short for one in said if one.key == first),
         # The short form; of the notes all, and of what follows from the data the line that says when it was made.
-        lines=[one.short for one in said if one.short and one.key != "note"]
+        lines=[one.short for one in said if one.short and one.key not in ("note", first)]
         + [one.full for one in said if one.key in ("note", "origin")],
         tone="limited" if certificate.trivial else meant.tone,
         badge="Uninformative" if certificate.trivial else capital(meant.title),
         method=readable(certificate.method),
-        bars=_bars(certificate, {one.key: one.facts for one in said}),
+        bars=_bars(certificate, {one.key for one in said}),
         outside=outside(certificate),
         promises_target=promises_target(certificate),
         threshold_shown=threshold_shown,
@@ -156,7 +156,7 @@ class Bars:
     more: str = ""
 
 
-def _bars(certificate: Certificate, facts: Mapping[str, Mapping[str, Any]]) -> list[Bars]:
+def _bars(certificate: Certificate, said: Collection[str]) -> list[Bars]:
     """Label mix before and after, misses per class with the line at ε, and how many labels sets have."""
     names, mix, epsilon, found = certificate.classes, certificate.prevalence, certificate.epsilon, list[Bars]()
     before = certificate.class_counts / max(certificate.n_source, 1)
@@ -179,7 +179,7 @@ def _bars(certificate: Certificate, facts: Mapping[str, Mapping[str, Any]]) -> l
         ]
         legend = f"Bar: range in the target{outside(certificate)}. Mark: share in the source."
         found.append(Bars("Label mix.", legend, rows, more=cut("that changed most")))
-    elif "change" in facts and certificate.assumption is not None:
+    elif "change" in said and certificate.assumption is not None:
         now = certificate.assumption.mix
         order = most_changed(Interval(now, now), before)[0][:MAX_BARS]
         rows = [Bar(str(names[k]), f"about {percent(now[k])}", 0.0, now[k], before[k]) for k in order]
@@ -197,10 +197,11 @@ def _bars(certificate: Certificate, facts: Mapping[str, Mapping[str, Any]]) -> l
     if share is not None:
         shares = {"accepted": share, "left to a person": 1 - share}
         found.append(Bars("Cases.", "Share of the target’s cases.", _shares(shares)))
-    if sizes := facts["sets"]:
+    sizes = None if certificate.trivial or certificate.accepts else certificate.set_sizes
+    if sizes is not None and (total := sizes.sum()):
         several = "both labels" if len(names) == 2 else "several labels"
-        shares = {"one label": sizes["one"], several: sizes["several"], "empty": sizes["empty"]}
-        legend = f"Share of the target’s sets; {mean_size(sizes['mean'])} labels on average."
+        shares = {"one label": sizes[1] / total, several: sizes[2:].sum() / total, "empty": sizes[0] / total}
+        legend = f"Share of the target’s sets; {mean_size(mean_and_empty(sizes)[0])} labels on average."
         found.append(Bars("Sets.", legend, _shares(shares)))
     return found
 

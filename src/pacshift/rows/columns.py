@@ -30,10 +30,6 @@ class Columns:
         """All of them."""
         return (*self.scores, self.label, self.group)
 
-    def _require_consistent(self) -> None:
-        if len(set(self.scores)) != len(self.scores):
-            raise ValueError("the score columns must differ")
-
 
 def require_columns(keep: Sequence[str], columns: Sequence[str], taken: Sequence[str]) -> None:
     """Raise where a column to ``keep`` is not there once, or has a name that is ``taken`` in the output."""

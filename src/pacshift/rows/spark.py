@@ -203,18 +203,13 @@ class SparkRows(ArrowRows):
         return found.select(*rows.columns), Grouped(int(digest[0])), faults
 
     def inputs(self, found: Pass, digests: Mapping[str, str]) -> tuple[Input, ...]:
-        """The paths, without SHA-256."""
+        """All paths together, without SHA-256: how many rows came from which, only the cluster knows."""
         assert self.columns is not None
         (one,) = found.files.values()
-        known = table_input(self.columns, None, one.n_given, one.n_rows, one.faults, None)
-        if not self.source.files:
-            return (known,) if one.faults.n_rows else ()
-        named = [table_input(self.columns, path, None, None, None, None) for path in self.source.files]
-        if len(named) == 1:
-            return (replace(known, name=named[0].name),)
-        if one.faults.n_rows:  # from which of the paths, only the cluster knows
-            named.append(replace(known, name=f"all {len(named)} paths together", rows=None))
-        return tuple(named)
+        name = ", ".join(path.name for path in self.source.files)
+        if not name and not one.faults.n_rows:
+            return ()
+        return (table_input(self.columns, name or None, one, None),)
 
 
 def predict_sets(

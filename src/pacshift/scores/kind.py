@@ -111,10 +111,6 @@ class RowSums:
         near = tuple(map(sum, zip(self.near, other.near, strict=True)))
         return RowSums(least, largest, near, self.n_rows + other.n_rows, self.of_exponentials)
 
-    def _require_consistent(self) -> None:
-        if len(self.near) != len(TOTALS) or not max(*self.near, 1) <= self.n_rows or self.least > self.largest:
-            raise ValueError(f"{self!r} where sums of rows belong")
-
 
 class BlockSums:
     """Sums of the rows of a block that comes in pieces.
@@ -294,14 +290,6 @@ class ScoreKind:
             return f"{self.name} ({ends}, top scores mostly {self.tops[0]:.4g} to {self.tops[1]:.4g})"
         return f"{self.name} ({ends})"
 
-    def _require_consistent(self) -> None:
-        if not self.low <= self.least_top <= self.high:
-            raise ValueError(
-                f"{self.low:g}, {self.least_top:g}, {self.high:g} where the range of the scores belongs"
-            )
-        if self.tops is not None and self.tops[0] > self.tops[1]:
-            raise ValueError(f"{self.tops} where a range of top scores belongs")
-
 
 def kind_of_all(kinds: Iterable[ScoreKind | None]) -> ScoreKind | None:
     """The kind of all parts together; None where there is no part or one of unknown kind."""
@@ -332,7 +320,7 @@ def require_same_kind(made_from: ScoreKind | None, given: ScoreKind | None, *, n
 
 def is_exact(kind: ScoreKind) -> bool:
     """Whether even a single row tells its kind: it has the total exactly, and is not made of whole numbers."""
-    total = _fixed_total(kind)
+    total = fixed_total(kind)
     if total is None or kind.sums is None or kind.whole:
         return False
     return max(TOTALS[total] - kind.sums.least, kind.sums.largest - TOTALS[total]) <= EXACT_SUM * TOTALS[total]
@@ -340,7 +328,7 @@ def is_exact(kind: ScoreKind) -> bool:
 
 def _differ(made_from: ScoreKind, given: ScoreKind, *, many: bool) -> bool:
     """Whether the kinds differ, as far as the given rows, many or few, can tell."""
-    total = _fixed_total(made_from)
+    total = fixed_total(made_from)
     if total is not None:
         return _breaks_total(made_from, given, total)
     if made_from.name == UNIT:  # these may be anything that happened to lie between 0 and 1, so allow for more
@@ -351,18 +339,13 @@ def _differ(made_from: ScoreKind, given: ScoreKind, *, many: bool) -> bool:
     return _like_no_other(made_from, given, many=many) or (many and _far_off(made_from.tops, given.tops))
 
 
-def _fixed_total(kind: ScoreKind) -> int | None:
+def fixed_total(kind: ScoreKind) -> int | None:
     """The place in ``TOTALS`` of what every row of this kind sums to; None where there is no such sum."""
     if kind.name in (PROBABILITIES, LOGS):
         return 0
     if kind.name == PERCENTAGES:
         return 1
     return 2 if kind.name == BYTES and kind.share_near(2) >= MOST_ROWS else None
-
-
-def has_total(kind: ScoreKind) -> bool:
-    """Whether every row of this kind has the same sum, which then tells the kind: top scores need not."""
-    return _fixed_total(kind) is not None
 
 
 def _breaks_total(made_from: ScoreKind, given: ScoreKind, place: int) -> bool:

@@ -23,7 +23,7 @@ from pacshift.scores.kind import (
     BlockSums,
     ScoreKind,
     are_whole,
-    has_total,
+    fixed_total,
     kind_of_all,
     require_logits,
 )
@@ -216,7 +216,7 @@ class Counter:
         if not n_counted:
             return 0
         kind = ScoreKind.of(low, high, least_top, sums.result(n_counted), whole=whole)
-        if not with_top and (not has_total(kind) or kind.is_constant):  # top scores tell more of such scores
+        if not with_top and (fixed_total(kind) is None or kind.is_constant):  # top scores tell more of such scores
             return self.count(scores, labels, are_ready=are_ready, with_top=True)
         labels = None if labels is None else labels[:n_counted]
         cell_bins: Bins = "not counted" if not with_top else "confidence" if probabilities else "top scores"

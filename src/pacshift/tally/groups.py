@@ -52,10 +52,6 @@ class Grouped:
     def __add__(self, other: "Grouped") -> "Grouped":
         return Grouped(self.rows + other.rows, self.parts + other.parts, self.shared + other.shared)
 
-    def _require_consistent(self) -> None:
-        if not self.parts:
-            raise ValueError("no part where groups were counted")
-
 
 _BLOCK_NAMES = 1 << 14  # few texts at a time: each takes more than its place in an array
 _BLOCK_KEYS = 1 << 15  # keys are sorted few at a time: near the processor

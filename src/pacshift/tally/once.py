@@ -60,14 +60,14 @@ class Input:
     name : str or None
         Name of the file; None for arrays and frames.
     rows : int or None
-        Rows counted, with groups one of each; None for one of several files that a cluster has read.
+        Rows counted, with groups one of each; None for what stands for several files.
     columns : tuple of str
         Columns that were read; empty for arrays and tallies.
     sha256 : str or None
         SHA-256 of the file's bytes, or of the counts of rows in memory. None where it was not computed.
     left_out : int or None
         Rows of the file that were not counted, because they cannot be used (``drop_invalid``). None where it is
-        not known: for one of several files that a cluster has read.
+        not known.
     left_out_why : tuple of (str, int)
         Reasons, each with its number of rows. A row may be left out for two of them.
     rows_read : int or None
@@ -90,12 +90,6 @@ class Input:
             return ""
         of_all = "" if self.rows_read is None else f" of {self.rows_read:,}"
         return f"{self.left_out:,}{of_all} rows{why_in_words(self.left_out_why)}"
-
-    def _require_consistent(self) -> None:
-        if self.left_out is None and self.left_out_why:
-            raise ValueError("reasons why rows were left out, but not how many")
-        if self.rows_read is not None and self.rows_read < (self.rows or 0) + (self.left_out or 0):
-            raise ValueError(f"{self.rows_read} rows in all, fewer than were counted and left out")
 
 
 def why_in_words(why: Sequence[tuple[str, int]]) -> str:

@@ -1,7 +1,7 @@
 """What a certificate says: one list of statements in two lengths, for prompt, notebook, report, file, terminal."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -65,14 +65,13 @@ class Statement:
     """One thing that is said, each time with its head and a colon in front.
 
     ``short`` is its line in the short form, "" if it has none there; ``full`` its paragraph in the full form.
-    ``advice`` goes on where parameters can be set: pages leave it out. ``facts`` are the numbers in it.
+    ``advice`` goes on where parameters can be set: pages leave it out.
     """
 
     key: str
     short: str
     full: str
     advice: str = ""
-    facts: Mapping[str, Any] = field(default_factory=dict)
 
 
 def explain(certificate: Certificate, *, full: bool = False) -> str:
@@ -89,12 +88,9 @@ def full_paragraphs(certificate: Certificate) -> list[str]:
 
 def short_lines(certificate: Certificate) -> list[str]:
     """The short form: promise, implied change, test, worst class, sets, and the first note if there is one."""
+    first = ("Sets:", "Accepted:", "Why:") if certificate.trivial else ()
     said = [one.short for one in statements(certificate) if one.short]
-    return (
-        sorted(said, key=lambda line: not line.startswith(("Sets:", "Accepted:", "Why:")))
-        if certificate.trivial
-        else said
-    )
+    return sorted(said, key=lambda line: not line.startswith(first))
 
 
 def statements(certificate: Certificate, *, most_notes: int | None = MAX_NOTES) -> list[Statement]:
@@ -116,24 +112,24 @@ def statements(certificate: Certificate, *, most_notes: int | None = MAX_NOTES) 
 def _promise(certificate: Certificate) -> Statement:
     """What is promised, about whom, with which confidence and if what holds: the one line to quote alone."""
     epsilon, sure, facts = given(certificate.epsilon), all_but(certificate.delta), certificate.facts
+    accepts, needs, on_target = certificate.accepts, facts.assumes_label_shift, promises_target(certificate)
     part, extra = outside(certificate), f" {facts.extra_assumption}" if facts.extra_assumption else ""
-    head, needs, despite = f"Promise ({certificate.method})", facts.assumes_label_shift, ""
+    head, despite, per, limit = f"Promise ({certificate.method})", "", "", ""
     if certificate.contamination:
         breaks = "breaks label shift" if needs else "has no class"
         despite = f"even if up to {given(certificate.contamination)} of the target {breaks}, "
-    on_target = promises_target(certificate)
-    grouped = certificate.target_grouped if on_target else certificate.source_grouped
-    per = "" if grouped is None else f" (one random case per {_group_name(certificate)})"
-    missed = f"at most {epsilon} of {'target' if on_target else 'source'} cases{per}"
-    unset = "get a set without their true label"
-    limit = (
-        ""
-        if certificate.class_epsilon is None
-        else f"at most {given(certificate.class_epsilon)} of any one class{part}"
-    )
+    if (certificate.target_grouped if on_target else certificate.source_grouped) is not None:
+        per = f" (one random case per {_group_name(certificate)})"
+    if accepts:
+        limit = label_limits(certificate)
+    elif certificate.class_epsilon is not None:
+        limit = f"at most {given(certificate.class_epsilon)} of any one class{part}"
+    cases = f"{'accepted ' if accepts else ''}{'target' if on_target else 'source'} cases{per}"
+    missed, unset = f"at most {epsilon} of {cases}", "get a set without their true label"
     meaning = (
         f"Confidence {sure} means: of many repetitions with new calibration data, at most "
-        f"{given(certificate.delta)} would give sets that miss more."
+        f"{given(certificate.delta)} would "
+        f"{'accept more wrong labels' if accepts else 'give sets that miss more'}."
     )
     if certificate.guarantee == "none":
         said = (
@@ -143,9 +139,8 @@ def _promise(certificate: Certificate) -> Statement:
         return Statement("promise", said, f"{said} Check them with labelled target rows before you rely on them.")
     if certificate.guarantee == "pac-source":
         said = f"{head}: {missed} {unset}. Confidence {sure}, if {_draws(certificate)} are independent.{extra}"
-        return Statement(
-            "promise", f"{said} No promise about the target.", f"{said} No promise about the target. {meaning}"
-        )
+        said += " No promise about the target."
+        return Statement("promise", said, f"{said} {meaning}")
     if certificate.guarantee == "marginal":
         said = (
             f"{head}: {despite}on average over many calibrations, {missed} {unset}, if "
@@ -153,28 +148,22 @@ def _promise(certificate: Certificate) -> Statement:
             f"worse.{f' With confidence {sure}, {limit} are missed.' if limit else ''}{extra}"
         )
         return Statement("promise", said, said)
-    if certificate.accepts:
-        missed, unset = f"{missed.replace(' of target', ' of accepted target')}", "are wrong"
-        limit = label_limits(certificate)
-        meaning = meaning.replace("give sets that miss more", "accept more wrong labels")
-    missed = f"{despite}{missed}{f', and {limit},' if limit else ''} {unset}"
+    missed = f"{despite}{missed}{f', and {limit},' if limit else ''} {'are wrong' if accepts else unset}"
     alone = "" if needs else " Label shift is not needed."
     about = "The promise is about all cases together. It does not cover each class, a subgroup or a single case."
-    if certificate.accepts:
-        about = "All other cases are left to a person. The promise is about all accepted cases together."
-        if limit:
-            about = about.replace("together.", "together, and about these labels by themselves.")
+    if accepts:
+        each = ", and about these labels by themselves" if limit else ""
+        about = f"All other cases are left to a person. The promise is about all accepted cases together{each}."
     elif limit or facts.any_mix:
         about = (
             f"It covers all cases together and each class{part}. It does not cover a subgroup or a single case."
         )
     if per:
         about += " A group with many rows counts no more than the others."
-    about = " ".join([about, *may_all_be_missed(certificate)])
     return Statement(
         "promise",
         f"{head}: {missed}. Confidence {sure}, if {_conditions(certificate)}.{alone}{extra}",
-        f"{head}: with confidence {sure}, {missed}. {meaning} {about}",
+        f"{head}: with confidence {sure}, {missed}. {meaning} {about}{may_all_be_missed(certificate)}",
     )
 
 
@@ -187,34 +176,6 @@ def label_limits(certificate: Certificate) -> str:
         return f"at most {given(float(limits[0]))} of those accepted as any one label"
     named = _named(certificate, np.flatnonzero(limits < 1).tolist(), lambda label: given(float(limits[label])))
     return f"at most these shares of those accepted as one label ({named})"
-
-
-def headline(certificate: Certificate) -> str:
-    """The promise as the one sentence of a page."""
-    if certificate.trivial and certificate.accepts:
-        return "Nothing is accepted: every case is left to a person."
-    if certificate.trivial:
-        return f"Every set contains {_every_label(certificate)}. That is always right, and says nothing."
-    hit, sure = f"at least {all_but(certificate.epsilon)} of the", all_but(certificate.delta)
-    where = "only the label mix has changed"
-    if not certificate.facts.assumes_label_shift:
-        where = "the labelled rows are a random sample of the target"
-    return {
-        "pac-target": f"If {where}, the set contains the true label for {hit} target cases, with confidence "
-        f"{sure}.",
-        "pac-accepted": f"If {where}, at most {given(certificate.epsilon)} of the accepted target cases are "
-        f"wrong, with confidence {sure}. All others are left to a person.",
-        "marginal": f"If {where}, the set contains the true label for {hit} target cases, on average over many "
-        "calibrations. This one may do worse.",
-        "pac-source": f"The set contains the true label for {hit} source cases, with confidence {sure}. Nothing "
-        "is promised about the target.",
-        "none": "Nothing is promised about how often the sets miss.",
-    }[certificate.guarantee]
-
-
-def _every_label(certificate: Certificate) -> str:
-    n_classes = len(certificate.classes)
-    return "both labels" if n_classes == 2 else f"all {n_classes:,} labels"
 
 
 def _conditions(certificate: Certificate) -> str:
@@ -260,16 +221,15 @@ def outside(certificate: Certificate) -> str:
     return " among cases that have one"
 
 
-def may_all_be_missed(certificate: Certificate) -> Iterator[str]:
-    """What is not promised of a class where part of the target may be anything.
+def may_all_be_missed(certificate: Certificate) -> str:
+    """What is not promised of a class where part of the target may be anything, with a blank in front.
 
     Section "A limit per class" of docs/methods/trust-proofs.md.
     """
     if certificate.contamination and certificate.facts.assumes_label_shift:
         others = given(certificate.contamination)
-        yield f"Those {others} may be anything; the cases of a class among them may all be missed."
-    elif certificate.contamination:
-        yield "Cases without a class are always missed."
+        return f" Those {others} may be anything; the cases of a class among them may all be missed."
+    return " Cases without a class are always missed." if certificate.contamination else ""
 
 
 def _assumptions(certificate: Certificate) -> Iterator[Statement]:
@@ -319,12 +279,8 @@ def _assumptions(certificate: Certificate) -> Iterator[Statement]:
     if how is not None and certificate.n_target_labels:
         said.append(LABELLED[how])
     said += [facts.extra_assumption] if facts.extra_assumption else []
-    if len(said) == 1:
-        yield Statement("assumptions", "", f"Assumption: {said[0]}")
-    else:
-        yield Statement(
-            "assumptions", "", f"Assumptions: {' '.join(f'({place}) {one}' for place, one in enumerate(said, 1))}"
-        )
+    every = " ".join(f"({place}) {one}" for place, one in enumerate(said, 1))
+    yield Statement("assumptions", "", f"Assumptions: {every}" if len(said) > 1 else f"Assumption: {said[0]}")
 
 
 def called(name: Label) -> str:
@@ -391,11 +347,6 @@ def _change(certificate: Certificate) -> Iterator[Statement]:
         f"{head}: {first} {IF_IMPOSSIBLE}",
         f"{head}: {every} {IF_IMPOSSIBLE}",
         f"To have a share that you know tested, state it: known_mix=.{narrower}",
-        {
-            "label": label,
-            "before": float(before[label]),
-            "ends": (float(bounds.lower[label]), float(bounds.upper[label])),
-        },
     )
 
 
@@ -426,10 +377,8 @@ def _test(certificate: Certificate) -> Iterator[Statement]:
         said = f"Test: label shift was {seen}; this certificate does not need it."
         yield Statement("test", said, f"{said} {found.finding}")
         return
-    missed, noticed = (
-        "It cannot see one that looks like another label mix; what else it could have missed is not known.",
-        "",
-    )
+    noticed = ""
+    missed = "It cannot see one that looks like another label mix; what else it could have missed is not known."
     if len(found.noticeable) == 2:
         least = whole_percent(max(one.size for one in found.noticeable))
         missed = (
@@ -474,62 +423,43 @@ def _classes(certificate: Certificate) -> Iterator[Statement]:
         return
     if certificate.trivial:
         return
-    alone, part = "One-label sets: no bound.", outside(certificate)
+    alone, part, of_one = "One-label sets: no bound.", outside(certificate), ""
     if one_label is not None and one_label < 1:
         # How sure the promise and the shares of set sizes are together: Lemma 7 of trust-proofs.md.
         sure = all_but((1 + ONE_LABEL_SHARE) * certificate.delta)
         alone = f"One-label sets: {at_most(one_label)} wrong; confidence {sure}."
-        full = (
+        of_one = (
             f"One-label sets: {at_most(one_label)} of the sets with one label are wrong, with confidence {sure}. "
             f"The {given(certificate.epsilon)} above are about all sets together."
         )
     if bounds is None:
         yield Statement("classes", f"Worst class: not bounded by {certificate.method}. {alone}", "")
     else:
-        worst, sure = worst_class(bounds), all_but(certificate.delta)
-        low, high, name = (
-            float(bounds.lower[worst]),
-            float(bounds.upper[worst]),
-            called(certificate.classes[worst]),
-        )
-        others = np.delete(bounds.upper, worst)
-        is_sure = low > others.max() and low >= TOLD_LOWER
-        if up(high) == "100 %":
-            said = f"not bounded, by too few rows of {name}."
-        elif is_sure:
-            said = f"{name}, {between(low, high)} missed{part}; confidence {sure}."
-        else:
-            said = f"{at_most(high)} missed{part} (highest bound: {name}); confidence {sure}."
+        sure, order = all_but(certificate.delta), np.argsort(-bounds.upper, kind="stable").tolist()
 
         def missed(label: int) -> str:
             low, high = float(bounds.lower[label]), float(bounds.upper[label])
             return between(low, high) if low >= TOLD_LOWER else at_most(high)
 
+        low, high = float(bounds.lower[order[0]]), float(bounds.upper[order[0]])
+        name = called(certificate.classes[order[0]])
+        said = f"{at_most(high)} missed{part} (highest bound: {name}); confidence {sure}."
+        if up(high) == "100 %":
+            said = f"not bounded, by too few rows of {name}."
+        elif low > bounds.upper[order[1]] and low >= TOLD_LOWER:
+            said = f"{name}, {between(low, high)} missed{part}; confidence {sure}."
         # Who changes the class balance wants to see what it does to every class.
-        most = MAX_LISTED if certificate.options.get("class_balance", 3) == 3 else len(certificate.classes)
-        order = np.argsort(-bounds.upper, kind="stable").tolist()
+        most = MAX_LISTED if certificate.options.get("class_balance", 3) == 3 else len(order)
         listed = ", ".join(f"{called(certificate.classes[label])} {missed(label)}" for label in order[:most])
         cut = f" (the {most} highest bounds of {len(order)})" if len(order) > most else ""
-        both = (
-            f"; together with the promise, with {at_least(1 - 2 * certificate.delta)}"
-            if certificate.delta < 0.5
-            else ""
-        )
+        together = f"; together with the promise, with {at_least(1 - 2 * certificate.delta)}"
+        both = together if certificate.delta < 0.5 else ""
+        full = f"Missed{part}, by class: {listed}{cut}. These bounds hold together with confidence {sure}{both}."
         advice = ""
         if certificate.class_epsilon is None and high > LIMIT_ADVISED * certificate.epsilon:
             advice = "To limit every class, set class_epsilon=; sets become larger."
-        full_text = [
-            f"Missed{part}, by class: {listed}{cut}. These bounds hold together with confidence {sure}{both}."
-        ]
-        yield Statement(
-            "classes",
-            f"Worst class: {said} {alone}",
-            " ".join([*full_text, *may_all_be_missed(certificate)]),
-            advice,
-            {"label": worst, "ends": (low, high), "is_sure": is_sure},
-        )
-    if one_label is not None and one_label < 1:
-        yield Statement("one label", "", full, facts={"most": one_label})
+        yield Statement("classes", f"Worst class: {said} {alone}", full + may_all_be_missed(certificate), advice)
+    yield Statement("one label", "", of_one)
 
 
 def _accepted(certificate: Certificate) -> Iterator[Statement]:
@@ -541,7 +471,7 @@ def _accepted(certificate: Certificate) -> Iterator[Statement]:
         return
     never = np.flatnonzero(np.isposinf(certificate.thresholds)).tolist()
     if kept is not None and wrong is not None:
-        worst = worst_class(wrong)
+        worst = int(np.argmax(wrong.upper))
         most = float(wrong.upper[worst])
         limits = certificate.label_error
         no_more = 1.0 if limits is None else float(limits[worst])
@@ -561,7 +491,6 @@ def _accepted(certificate: Certificate) -> Iterator[Statement]:
             f"By predicted label: {_named(certificate, order, told)}. These bounds hold together with confidence "
             f"{sure}, beside the promise. The {given(certificate.epsilon)} are promised for all labels together.",
             advice,
-            facts={"label": worst, "ends": (float(wrong.lower[worst]), most), "is_sure": False},
         )
     share = accepted_share(certificate)
     counted = "the top label where its score reaches the threshold of its label"
@@ -582,24 +511,19 @@ def accepted_share(certificate: Certificate) -> float | None:
     return None if sizes is None or not sizes.sum() else float(sizes[1] / sizes.sum())
 
 
-def worst_class(misses: Interval) -> int:
-    """The class with the highest bound of its misses."""
-    return int(np.argmax(misses.upper))
-
-
 def _sets(certificate: Certificate) -> Iterator[Statement]:
     """Which labels are in a set, and how many: is it useful?"""
     sizes = certificate.set_sizes
-    if certificate.accepts and not (certificate.trivial and certificate.reasons):
-        return
     if certificate.trivial:
-        said = f"Sets: every set contains {_every_label(certificate)}. That is always right, and says nothing."
+        every = "both labels" if len(certificate.classes) == 2 else f"all {len(certificate.classes):,} labels"
+        said = f"Sets: every set contains {every}. That is always right, and says nothing."
         if not certificate.accepts:
             yield Statement("sets", said, said)
         if certificate.reasons:
             more = len(certificate.reasons) - 1
             rest = f" (and {plural(more, 'more reason')})" if more else ""
             yield Statement("why", f"Why: {certificate.reasons[0]}{rest}", "")
+    if certificate.trivial or certificate.accepts:
         return
     kind = "" if certificate.score == "probability" else f" {certificate.score}"
     kind = f" softmax{kind}" if certificate.softmax else kind
@@ -613,18 +537,16 @@ def _sets(certificate: Certificate) -> Iterator[Statement]:
     if sizes is None or not sizes.sum():
         yield Statement("sets", f"Sets: {rule} Sizes were not counted.", f"Sets: {rule} Sizes were not counted.")
         return
-    (mean, empty), one = mean_and_empty(sizes), float(sizes[1] / sizes.sum())
-    facts = {"one": one, "several": float(sizes[2:].sum() / sizes.sum()), "empty": empty, "mean": mean}
     counted = size_words(sizes, never_empty=certificate.never_empty)
     full = f"Sets: {rule} Of the {sizes.sum():,} sets of the target rows, {counted}"
     advice = ""
-    if empty:
+    if sizes[0]:
         full += (
             " An empty set means that no label fits well: look at the case. It counts as a miss, and the promise "
             "covers it."
         )
         advice = "To put the top label into empty sets, use never_empty=True; the promise still holds."
-    yield Statement("sets", f"Sets on the target: {counted}", full, advice, facts)
+    yield Statement("sets", f"Sets on the target: {counted}", full, advice)
 
 
 def size_words(sizes: Any, *, never_empty: bool = False) -> str:
@@ -655,11 +577,8 @@ def _group_name(certificate: Certificate) -> str:
 
 def _data(certificate: Certificate) -> Iterator[Statement]:
     """How many rows there were, how groups were counted (docs/methods/groups.md), what was left out, accuracy."""
-    n_source, n_target, rarest = (
-        certificate.n_source,
-        certificate.n_target,
-        int(np.argmin(certificate.class_counts)),
-    )
+    n_source, n_target = certificate.n_source, certificate.n_target
+    rarest = int(np.argmin(certificate.class_counts))
     fewest = f"fewest: {certificate.class_counts[rarest]:,} of {called(certificate.classes[rarest])}"
     target, once = f"{n_target:,} unlabelled target rows", ""
     if certificate.n_target_labels:
@@ -701,7 +620,7 @@ def _data(certificate: Certificate) -> Iterator[Statement]:
             f"Accuracy: the top label is right for {at_least(least)} of target cases; same confidence and "
             "assumptions."
         )
-        yield Statement("accuracy", "", said, facts={"least": least})
+        yield Statement("accuracy", "", said)
 
 
 def tells_accuracy(least: float | None, mix: Interval | None, n_classes: int) -> bool:
@@ -741,53 +660,14 @@ def _origin(certificate: Certificate) -> Iterator[Statement]:
 
 
 def to_text(certificate: Certificate) -> str:
-    """A certificate at a prompt, in six lines: method, promise, change, worst class, sets, data."""
-    said = {one.key: one.facts for one in statements(certificate)}
-    epsilon, sure = given(certificate.epsilon), all_but(certificate.delta)
-    if_mix = (
-        "only the label mix has changed" if certificate.facts.assumes_label_shift else "labels are a random sample"
-    )
-    promise = {
-        "pac-target": f"at most {epsilon} of the target missed; confidence {sure}, if {if_mix}",
-        "pac-accepted": f"at most {epsilon} of the accepted target cases wrong; confidence {sure}, if {if_mix}",
-        "marginal": f"at most {epsilon} of the target missed on average over many calibrations, if {if_mix}",
-        "pac-source": f"at most {epsilon} of the source missed; confidence {sure}; none about the target",
-        "none": "none",
-    }[certificate.guarantee]
-    lines = {"promise": promise, "change": "not known", "worst": "not bounded", "sets": "sizes were not counted"}
-    if "change" in said:
-        label, ends = said["change"]["label"], said["change"]["ends"]
-        now = f"about {percent(ends[0])}" if certificate.prevalence is None else between(*ends)
-        name, before = one_line(called(certificate.classes[label])), percent(said["change"]["before"])
-        lines["change"] = f"{name} {before} -> {now}"
-    if certificate.accepts:
-        share = accepted_share(certificate)
-        accepted = "nothing is accepted" if certificate.trivial else "the top label is accepted"
-        lines["sets"] = accepted + (f" for {percent(share)} of the target's cases" if share else "")
-    elif certificate.trivial:
-        lines |= {"sets": "every set contains all labels (uninformative)", "worst": "nothing is missed"}
-    elif said["sets"]:
-        lines["sets"] = size_words(certificate.set_sizes, never_empty=certificate.never_empty).rstrip(".")
-    if "classes" in said and "label" in said["classes"]:
-        label, (low, high) = said["classes"]["label"], said["classes"]["ends"]
-        name = one_line(called(certificate.classes[label]))
-        told = (
-            f"{name} {between(low, high)} missed"
-            if said["classes"]["is_sure"]
-            else f"{at_most(high)} of any class missed"
-        )
-        one = f"; one-label sets {at_most(said['one label']['most'])} wrong" if "one label" in said else ""
-        told = (
-            told.replace("of any class missed", "of any label's accepted cases wrong")
-            if certificate.accepts
-            else told
-        )
-        lines["worst"] = f"{told}{outside(certificate)}{one}"
-    n_notes = len(certificate.reasons) + len(certificate.notes)
-    notes = f"{plural(n_notes, 'note')}, explain() says more"
-    lines["data"] = f"{certificate.n_source:,} source rows, {certificate.n_target:,} target rows; {notes}"
-    head = f"Certificate ({certificate.method}, {len(certificate.classes)} classes)"
-    return "\n".join([head, *(f"  {name:8} {text}" for name, text in lines.items())])
+    """A certificate at a prompt: its data, then promise, implied change, worst class and sets as in the short "
+    "form.
+    """
+    notes = plural(len(certificate.reasons) + len(certificate.notes), "note")
+    data = f"{certificate.n_source:,} source rows, {certificate.n_target:,} target rows, {notes}"
+    said = [one.short for one in statements(certificate) if one.key in ("promise", "change", "classes", "sets")]
+    head = f"Certificate ({certificate.method}, {len(certificate.classes)} classes, {data}); explain() says more"
+    return "\n".join([head, *(f"  {line}" for line in said if line)])
 
 
 def to_html(certificate: Certificate) -> str:

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pacshift.arrays import IntArray, Label
@@ -13,7 +12,7 @@ from pacshift.rows.arrow.batch import ArrowBatch, Layout, sample_scores
 from pacshift.rows.arrow.files import open_source
 from pacshift.rows.arrow.find import Asked, ColumnsError, find_layout
 from pacshift.rows.arrow.source import Records, Source, Tables
-from pacshift.rows.base import Faults, Labels, Pass, Rows, Watch, told, unwatched
+from pacshift.rows.base import FileRows, Labels, Pass, Rows, Watch, told, unwatched
 from pacshift.rows.columns import Columns
 from pacshift.rows.groups import OnePerGroup, Periods
 from pacshift.scores.check import ScoreMatrix, require_plausible
@@ -301,26 +300,18 @@ class ArrowRows(Rows):
         """The files that were counted; of a frame only what was left out has to be said."""
         assert self.columns is not None
         if not self.source.files:
-            faults, rows = found.faults, (found.n_given, found.n_rows)
-            return (table_input(self.columns, None, *rows, faults, None),) if faults.n_rows else ()
+            return tuple(
+                table_input(self.columns, None, one, None) for one in found.files.values() if one.faults.n_rows
+            )
         counted = {file: found.files[str(file)] for file in self.source.files if str(file) in found.files}
         return tuple(
-            table_input(self.columns, file, one.n_given, one.n_rows, one.faults, digests.get(str(file)))
-            for file, one in counted.items()
+            table_input(self.columns, file.name, one, digests.get(str(file))) for file, one in counted.items()
         )
 
 
-def table_input(
-    columns: Columns,
-    path: Path | None,
-    rows: int | None,
-    rows_read: int | None,
-    faults: Faults | None,
-    sha256: str | None,
-) -> Input:
-    """What a tally says about a table that was counted; without ``faults`` nobody knows what was left out."""
-    left_out, why = (None, ()) if faults is None else (faults.n_rows, faults.why)
+def table_input(columns: Columns, name: str | None, found: FileRows, sha256: str | None) -> Input:
+    """What a tally says about a table that was counted."""
     role: Role = "target" if columns.label is None else "source"
-    read = columns.scores if columns.label is None else (columns.label, *columns.scores)
-    name = None if path is None else printable(path.name)
-    return Input(role, name, rows, read, sha256, left_out, why, rows_read)
+    read, faults = columns.scores if columns.label is None else (columns.label, *columns.scores), found.faults
+    said = None if name is None else printable(name)
+    return Input(role, said, found.n_given, read, sha256, faults.n_rows, faults.why, found.n_rows)
