@@ -52,7 +52,9 @@ MAX_CLASSES = 200
 
 
 LIMITED = " It would have to keep the limits of label_error= too."
-NO_LABEL = "no rule passes: by the rows that plan, no label would be shown to keep its limit (label_error=). More rows help."
+NO_LABEL = (
+    "no rule passes: by the rows that plan, no label would be shown to keep its limit, label_error=. Add rows."
+)
 
 LabelError: TypeAlias = float | tuple[tuple[Label, float], ...] | None
 """Limits of the error among what is accepted as a label: one for every label, or pairs of a label and its own."""
