@@ -107,6 +107,8 @@ def test_the_api_page_says_what_is_public() -> None:
     assert elsewhere - set(pacshift.__all__) == {
         *("Predictor", "Provenance", "Counting", "AskedMethod", "Input"),
         *("Grouped", "Sensitivity", "ScoreKind", "InUse", "Gap", "Attempt", "tally", "arrays"),
+        *("split_delta", "clopper_pearson", "binomial_cut", "eliminate", "hull", "bbse_soft"),  # of blocks
+        "prevalence_region",
     }
 
 
@@ -139,7 +141,7 @@ def places(page: Path) -> set[str]:
 
 
 LEARN = re.search(r"- Learn:\n(.*?)\n  - Use:", (ROOT / "mkdocs.yml").read_text(), re.DOTALL)[1]  # type: ignore[index]
-MOST_WORDS, MOST_WORDS_OF_A_LESSON = 51_000, 1_300
+MOST_WORDS, MOST_WORDS_OF_A_LESSON = 49_500, 1_300
 """Of all pages of the site; of a page for newcomers, without programs and what they print."""
 
 

@@ -18,7 +18,7 @@ from pacshift.files.codec import COUNT, COUNTS, RATE, SHARE, TEXT, Entries, Kind
 from pacshift.files.reading import read_document
 from pacshift.files.writing import PathLike
 from pacshift.methods import METHODS, Guarantee, MethodFacts
-from pacshift.methods.accept import ACCEPTING
+from pacshift.methods.accept import ACCEPTING, require_limits
 from pacshift.rows.columns import Columns
 from pacshift.scores.check import check_classes, check_rate
 from pacshift.scores.kind import ScoreKind
@@ -101,34 +101,38 @@ class _Ends(ListOf):
         return super().write((value.lower, value.upper))
 
 
+def _optional(name: str, made: Callable[[list[Any]], Any]) -> Callable[[list[Any]], Any]:
+    """What is made of the values of all classes; None where no class has one."""
+
+    def column(values: list[Any]) -> Any:
+        if all(value is None for value in values):
+            return None
+        if None in values:
+            raise ValueError(f"it lacks {name!r} in classes[]")
+        return made(values)
+
+    return column
+
+
 def _bounds(name: str, kind: Kind, attribute: str) -> Field:
     """Lower and upper bound in a class's row, left out where the method does not compute them."""
 
-    def column(pairs: list[Any]) -> Interval | None:
-        if all(pair is None for pair in pairs):
-            return None
-        if None in pairs:
-            raise ValueError(f"it lacks {name!r} in classes[]")
+    def interval(pairs: list[Any]) -> Interval:
         lower, upper = np.array(pairs, np.float64).T.copy()
         if (lower > upper).any() or (lower < 0).any():
             raise ValueError(f"a {name} interval must be two numbers, 0 <= lower <= upper")
         return Interval(lower, upper)
 
-    return Field(name, OrNull(ListOf(kind, least=2, most=2), absent=True), "rounding", attribute, column)
+    ends = OrNull(ListOf(kind, least=2, most=2), absent=True)
+    return Field(name, ends, "rounding", attribute, _optional(name, interval))
 
 
-def _all_or_none(counts: list[Any]) -> Any:
-    """Counts of all classes, or None where nobody counted."""
-    if None in counts and any(one is not None for one in counts):
-        raise ValueError("it lacks 'target_predicted' in classes[]")
-    return None if None in counts else COUNTS.made(counts)
-
-
+_COUNTED = _optional("target_predicted", COUNTS.made)
 CLASS_FIELDS = (
     Field("name", NAME, "equal", "classes", check_classes),
     Field("threshold", CUT, "downward", "thresholds", SHARES.made),
     Field("source_examples", COUNT, "equal", "class_counts", COUNTS.made),
-    Field("target_predicted", OrNull(COUNT, absent=True), "equal", "predicted_counts", _all_or_none),
+    Field("target_predicted", OrNull(COUNT, absent=True), "equal", "predicted_counts", _COUNTED),
     _bounds("weight", WEIGHT, "weights"),
     _bounds("prevalence", COMPUTED, "prevalence"),
     _bounds("missed", COMPUTED, "class_miss"),
@@ -287,6 +291,8 @@ def _require_consistent(found: dict[str, Any]) -> None:
                 )
         if known.needs_labels and not found["n_target_labels"]:
             raise ValueError(f"method {known.name} needs labels of target rows, but there are none")
+        if known.name in ACCEPTING:
+            require_limits(found["options"].get("label_error"), found["classes"])
         if found["guarantee"] in ("pac-target", "pac-source") and np.isposinf(found["thresholds"]).any():
             raise ValueError(f"a threshold of method {known.name} is infinite: it would miss a class always")
     n_classes, columns, assumption = len(found["classes"]), found["columns"], found["assumption"]

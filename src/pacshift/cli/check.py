@@ -17,10 +17,6 @@ if TYPE_CHECKING:
     from pacshift.bounds import Interval
 
 
-MOST_ALONE = 10
-"""With more classes the table would be too long: the sets that hold a label alone are then only in ``--json``."""
-
-
 def check(
     certificate_file: options.CertificateFile,
     table: Annotated[
@@ -62,7 +58,7 @@ def check(
         drop_invalid=drop_invalid,
         like=certificate,
         keep=False,
-        watch=Watch(as_json, table),
+        watch=Watch(as_json),
     )
     found = pacshift.check(certificate, rows, level=level)
     if as_json:
@@ -170,18 +166,19 @@ def _show(certificate: "Certificate", found: "Check") -> None:
     promise = f"at most {given(certificate.epsilon)}" if promised else "-"
     which, size = ("accepted", "1.000") if found.of_accepted else ("all", mean_size(result.size))
     add(which, found.n_judged, found.error, (found.lower, found.upper), promise, size, style="bold")
+
+    def add_alone(label: int, which: str, says: str) -> None:
+        count, ends = int(result.alone_counts[label]), _ends(found.alone_interval, label)
+        add(f"{which} {certificate.classes[label]!r}", count, result.alone_error[label], ends, says, "1.000")
+
     if found.of_accepted and certificate.accepted_error is not None:
         for label in shown:
             low, high = _ends(certificate.accepted_error, label)
-            which, ends = f"accepted as {certificate.classes[label]!r}", _ends(found.alone_interval, label)
-            count, error = int(result.alone_counts[label]), result.alone_error[label]
-            add(which, count, error, ends, between(low, high), "1.000")
+            add_alone(label, "accepted as", between(low, high))
     elif result.one_label:
         one, bound = found.one_label_interval, certificate.one_label_error
-        says = "-" if bound is None else at_most(bound)
-        n_one = int(result.alone_counts.sum())
+        says, n_one = "-" if bound is None else at_most(bound), int(result.alone_counts.sum())
         add("one-label sets", n_one, result.one_label_error, (one.lower, one.upper), says, "1.000")
-        for label, name in enumerate(certificate.classes if len(certificate.classes) <= MOST_ALONE else ()):
-            count, error = int(result.alone_counts[label]), result.alone_error[label]
-            add(f"only {name!r}", count, error, _ends(found.alone_interval, label), "-", "1.000")
+        for label in [] if is_cut else shown:
+            add_alone(label, "only", "-")
     console.print(table)
