@@ -260,7 +260,7 @@ def options_of(method: Method) -> dict[str, Any]:
 
 
 def check_options(method: Any) -> None:
-    """Refuse a value that the type of an option (``Literal``) does not list; for the ``__post_init__`` of a method."""
+    """Refuse a value that the type of an option (``Literal``) does not list."""
     for option in fields(method):
         values, given = get_args(option.type), getattr(method, option.name)
         if get_origin(option.type) is Literal and given not in values:
