@@ -105,7 +105,7 @@ def test_labels_that_are_asked_for_give_the_certificate_of_all(seed: int, epsilo
     np.testing.assert_array_equal(world.certify(found.sheet).thresholds, whole.thresholds)
     assert sheet.n_filled <= most * 400
     assert found.n_spared == 400 - sheet.n_filled
-    assert set(found.sheet.kept["needed"]) <= {"", "-"}
+    assert set(found.sheet.kept["needed"]) <= {"", "no"}
 
 
 def fields(sheet: LabelSheet) -> dict[str, Any]:
@@ -202,7 +202,7 @@ def test_the_command_marks_the_rows_of_the_sheet(tmp_path: Path) -> None:
     assert "labels can still matter" in good("label", "--next", sheet, source, target).stdout
     marked = LabelSheet.load(sheet)
     assert marked.path
-    needed = [place for place, mark in enumerate(marked.kept["needed"]) if mark not in ("", "-")]
+    needed = [place for place, mark in enumerate(marked.kept["needed"]) if mark not in ("", "no")]
     answers: list[object] = list(marked.labels)
     for place in needed:
         answers[place] = world.truth[marked.rows[place]]

@@ -5,6 +5,8 @@ import shlex
 from pathlib import Path
 
 import numpy as np
+import pyarrow.csv
+import pyarrow.parquet
 import pytest
 from typer.testing import CliRunner
 
@@ -155,7 +157,7 @@ def test_the_page_has_what_was_printed() -> None:
     assert (
         "pacshift calibrate source.parquet target.parquet -o c.json --refusal-page refused.html --labelled" in page
     )
-    assert "Stated shares (--known) do not help" in page
+    assert "Stated shares do not help" in page
     assert "known_mix" not in page
     assert not Path("c.json").exists()
 
@@ -203,3 +205,15 @@ def test_on_a_terminal_the_command_has_a_line_of_its_own(monkeypatch: pytest.Mon
     monkeypatch.setenv("COLUMNS", "60")
     said = CliRunner().invoke(app, [*FIRST]).stderr
     assert "\n    pacshift label target.parquet --budget 400 --looks 100,200 -o to_label.csv\nfill in" in said
+
+
+def test_shares_are_bounded_after_a_refusal_too_where_labels_name_the_columns() -> None:
+    for one in ("source", "target"):
+        given = pyarrow.parquet.read_table(f"{one}.parquet")
+        names = [name.removeprefix("p_") for name in given.column_names]
+        pyarrow.csv.write_csv(given.rename_columns(names), f"{one}.csv")
+    first = ("prevalence", "source.csv", "target.csv")
+    said = bad(*first, code=3)
+    good(*label_command(said))
+    people(200)
+    assert "The bounds rest on 200 random labels alone" in good(*first, *more_words(said)).stdout

@@ -112,6 +112,7 @@ def test_mistakes_are_named_by_their_flag(folder: Path, tmp_path: Path) -> None:
         ("patient_id", np.arange(100) // 2, True),
         ("PatientID", np.arange(100) // 2, True),
         ("user", np.arange(100) // 2, True),
+        ("id", np.tile(np.arange(50), 2), True),  # a table that was written twice
         ("visitor id", np.arange(100) // 2, True),
         ("patient_id", np.arange(100), False),  # each once
         ("site_id", np.arange(100) // 50, False),  # two sites

@@ -19,7 +19,7 @@ from pacshift.rows.base import Rows
 from pacshift.scores.transforms import TransformFunction, resolve_transform
 from pacshift.tally import Tally
 
-NEEDED, SPARED = "needed", "-"
+NEEDED, SPARED = "needed", "no"
 """The column of a sheet that says which rows to label next, and what it says of rows that cannot matter."""
 
 STEPS = 64
@@ -33,7 +33,7 @@ class NextLabels:
     Parameters
     ----------
     sheet : LabelSheet
-        The same sheet with the column ``needed``: 1, 2, ... for rows to label, ``-`` for those that cannot matter.
+        The same sheet with the column ``needed``: 1, 2, ... for rows to label, ``no`` where labels cannot matter.
         From now on it holds a fingerprint of what its thresholds are planned with.
     look : int
         The look that these rows are for, counted from 0.

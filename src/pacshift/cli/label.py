@@ -144,6 +144,8 @@ def _show(sheet: "LabelSheet", rows: "Rows", out: Path, command: str) -> None:
         f"1. Fill in the column 'label' from the top: {plain(shorten(rows.classes))}, or ? if nobody can tell (it "
         "counts as missed). Do not sort."
     )
+    if not sheet.kept:
+        console.print("   Rows are named by their number, from 0; --keep COLUMN adds columns such as an id.")
     console.print(f"2. After {when} labels, run (SOURCE is your labelled source):")
     console.print(f"   {plain(command)}", soft_wrap=True)
     if len(sheet.looks) > 1:

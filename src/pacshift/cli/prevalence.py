@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from rich.table import Table
 
 from pacshift.cli import options
-from pacshift.cli.commands import words
+from pacshift.cli.certificates import SHEET, column_words
 from pacshift.cli.console import plain, print_json, results
 from pacshift.defaults import DELTA
 from pacshift.errors import AssumptionError, InputError
@@ -56,10 +56,11 @@ def prevalence(
         if target_label or labelled:
             raise
         table = str(files[1]) if files and len(data) > 1 else "TARGET"
-        draw = shlex.join(["pacshift", "label", table, "--budget", "200", *words(columns), "-o", "to_label.csv"])
+        asked_for = column_words(columns, data[0].columns if len(data) > 1 else None)
+        draw = shlex.join(["pacshift", "label", table, "--budget", "200", *asked_for, "-o", SHEET])
         ways = (
             "Label a random sample of the target: labels bound these shares whatever the shift is. Draw the rows "
-            f"with `{draw}`, fill in their labels, and run this command again with `--labelled to_label.csv`."
+            f"with `{draw}`, fill in their labels, and run this command again with `--labelled {SHEET}`."
         )
         raise AssumptionError(refused.refusal, ways, assumption=refused.assumption) from None
     if as_json:

@@ -224,7 +224,25 @@ def merged_majorant(steps: FloatArray, ends: IntArray) -> FloatArray:
 
 
 def split_delta(delta: float, n_classes: int) -> float:
-    """The share of δ for each of K·K confusion cells, K target cells and the threshold, all equal."""
+    """The share of δ for each of K·K cells of the confusion matrix, K target cells and the threshold, all equal.
+
+    Parameters
+    ----------
+    delta : float
+        Allowed probability of a failure in all.
+    n_classes : int
+        Number of classes K.
+
+    Returns
+    -------
+    float
+        delta / (K(K + 1) + 1).
+
+    Examples
+    --------
+    >>> split_delta(0.07, n_classes=2)
+    0.01
+    """
     return delta / (n_classes * n_classes + n_classes + 1)
 
 
