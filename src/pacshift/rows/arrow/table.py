@@ -132,9 +132,10 @@ def tally_table(
     soft: bool = True,
     bins: bool = True,
     sha256: bool = False,
+    progress: Progress | None = None,
     **reading: Any,
 ) -> Tally:
-    """Count a table of any size: ``read(table, label=label, ...).tally(score, ...)``.
+    """Count a table of any size: ``read(table, label=label, ...).tally(score, ...)``, and keep nothing of it.
 
     Parameters
     ----------
@@ -142,10 +143,20 @@ def tally_table(
         Files, folders or a frame, as in ``read``.
     label : str or None
         Column of the true labels; None for an unlabelled target.
-    score, grid, soft, bins, sha256
-        What is counted, as in ``Rows.tally``.
+    score : str or callable, default "probability"
+        Transform of the scores that thresholds are compared with.
+    grid : bool, default True
+        Round true-label scores down to 12 bits of mantissa. False keeps every score: memory grows with the rows.
+    soft : bool, default True
+        Keep sums of probabilities, which only PS-R and WCP use.
+    bins : bool, default True
+        Keep a target's scores in coarse bins, by which PS-LP finds the smallest sets.
+    sha256 : bool, default False
+        List the SHA-256 of every file in the tally's ``inputs``. Files are read once more for it.
+    progress : callable, optional
+        Called with the rows done so far and, where known, the rows in all.
     **reading
-        How the table is read, as in ``read``.
+        ``scores``, ``classes``, ``by_position``, ``group``, ``softmax`` and ``drop_invalid``, as in ``read``.
 
     Returns
     -------
@@ -167,7 +178,8 @@ def tally_table(
     [[1, 1], [0, 1]]
     >>> folder.cleanup()
     """
-    return read(table, label=label, **reading).tally(score, grid=grid, soft=soft, bins=bins, sha256=sha256)
+    rows = read_rows(table, label=label, keep=False, watch=told(progress), **reading)
+    return rows.tally(score, grid=grid, soft=soft, bins=bins, sha256=sha256)
 
 
 def read_rows(
