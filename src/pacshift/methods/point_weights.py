@@ -5,7 +5,7 @@ weights, none with a guarantee, come last.
 """
 
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.bounds import Interval
 from pacshift.errors import InputError
-from pacshift.methods.base import Method, Solution, Task, one_threshold
+from pacshift.methods.base import Method, Solution, Task, check_options, one_threshold
 from pacshift.methods.ps import pac_threshold, too_few
 from pacshift.tally import Tally
 from pacshift.tally.coins import score_coins
@@ -88,8 +88,7 @@ class EstimatedWeights(Method):
     needs_soft = True  # even where `estimate` does not use the sums: a fact of the class, and they cost little
 
     def __post_init__(self) -> None:
-        if self.estimate not in get_args(Estimate):
-            raise InputError(f"estimate must be one of {', '.join(get_args(Estimate))}, got {self.estimate!r}.")
+        check_options(self)
 
 
 @dataclass(frozen=True)

@@ -5,14 +5,14 @@ PS-W then does rejection sampling for the worst weights in the box, PS-C divides
 
 from dataclasses import dataclass
 from numbers import Real
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 
 from pacshift.arrays import FloatArray, IntArray, scipy
 from pacshift.bounds import Interval, binomial_cdf
 from pacshift.errors import InputError
-from pacshift.methods.base import Method, Solution, Task, one_threshold
+from pacshift.methods.base import Method, Solution, Task, check_options, one_threshold
 from pacshift.methods.point_weights import thin
 from pacshift.methods.ps import pac_threshold, too_few
 from pacshift.methods.weight_box import MAX_HULL_CLASSES, Intervals, NoBox, weight_box
@@ -36,9 +36,7 @@ class BoxedWeights(Method):
     version = "2"
 
     def __post_init__(self) -> None:
-        if self.intervals not in get_args(Intervals):
-            known = ", ".join(get_args(Intervals))
-            raise InputError(f"intervals must be one of {known}, got {self.intervals!r}.")
+        check_options(self)
 
     def solve(self, tally: Tally, task: Task) -> Solution:
         """Find one threshold for all classes."""
@@ -93,9 +91,7 @@ class PSW(BoxedWeights):
     idea = "the paper's method: bounds the weights, samples with the worst of them"
 
     def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.worst_case not in ("example", "class"):
-            raise InputError(f"worst_case must be 'example' or 'class', got {self.worst_case!r}.")
+        check_options(self)
         known = self.envelope
         if known is not None and (
             isinstance(known, bool) or not isinstance(known, Real) or not 1 <= known < np.inf

@@ -144,19 +144,13 @@ def tally_table(
     label : str or None
         Column of the true labels; None for an unlabelled target.
     score : str or callable, default "probability"
-        Transform of the scores that thresholds are compared with.
-    grid : bool, default True
-        Round true-label scores down to 12 bits of mantissa. False keeps every score: memory grows with the rows.
-    soft : bool, default True
-        Keep sums of probabilities, which only PS-R and WCP use.
-    bins : bool, default True
-        Keep a target's scores in coarse bins, by which PS-LP finds the smallest sets.
-    sha256 : bool, default False
-        List the SHA-256 of every file in the tally's ``inputs``. Files are read once more for it.
+        What is compared with thresholds, as in ``Rows.tally``.
+    grid, soft, bins, sha256 : bool
+        What is counted, as in ``Rows.tally``.
     progress : callable, optional
         Called with the rows done so far and, where known, the rows in all.
-    **reading
-        ``scores``, ``classes``, ``by_position``, ``group``, ``softmax`` and ``drop_invalid``, as in ``read``.
+    **reading : Any
+        How the table is read, as in ``read``.
 
     Returns
     -------
