@@ -38,6 +38,10 @@ PARTS = {
         "the same on real scores that the test was not built with (needs --data)",
     ),
     "labels": ("labels.run", "what a few target labels gain (needs --data, else one case)"),
+    "lazy-labels": (
+        "lazy_labels.run",
+        "labels that `label --next` asks for, of those of a sheet (--data for people)",
+    ),
     "after-refusal": (
         "after_refusal.run",
         "where label shift is refused, certified by labels (--data for real ones)",

@@ -33,7 +33,7 @@ BLOCKS = {
     "benchmarks/results/boxes.md": ("boxes",),
     "benchmarks/results/sharpness.md": ("sharpness",),
     "benchmarks/results/power.md": ("power", "power-unseen"),
-    "benchmarks/results/few-labels.md": ("labels",),
+    "benchmarks/results/few-labels.md": ("labels", "lazy-labels"),
     "benchmarks/results/after-refusal.md": ("after-refusal", "after-refusal-validity"),
     "benchmarks/results/strata-cost.md": ("strata-cost",),
     "benchmarks/results/strata-danger.md": ("strata-danger",),

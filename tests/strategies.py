@@ -53,6 +53,24 @@ def mix(rng: np.random.Generator, n_classes: int, evenness: float) -> FloatArray
     return np.asarray(rng.dirichlet(np.full(n_classes, evenness)))
 
 
+class Truth:
+    """A source and a target under label shift, some classes rare or without any example."""
+
+    def __init__(self, seed: int, n_classes: int, accuracy: float, n_source: int, n_target: int) -> None:
+        rng = np.random.default_rng(seed)
+        self.rates = rates(rng, n_classes, accuracy)
+        self.mix = mix(rng, n_classes, float(rng.choice([0.3, 3.0])))
+        self.class_counts = rng.multinomial(n_source, mix(rng, n_classes, float(rng.choice([0.3, 3.0]))))
+        self.n_target = n_target
+        self.rng = rng
+
+    def draw(self) -> tuple[IntArray, IntArray]:
+        columns = [
+            self.rng.multinomial(m, p / p.sum()) for m, p in zip(self.class_counts, self.rates.T, strict=True)
+        ]
+        return np.array(columns).T, self.rng.multinomial(self.n_target, self.rates @ self.mix)
+
+
 @st.composite
 def counts(draw: st.DrawFn) -> Counts:
     """Tiny to large counts of weak to strong classifiers, zeros and rare classes included."""

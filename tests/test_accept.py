@@ -1,5 +1,6 @@
 """``accept``: lemmas of docs/methods/accept.md, and that the program is what they are about."""
 
+import json
 import warnings
 from dataclasses import replace
 from pathlib import Path
@@ -30,6 +31,7 @@ from pacshift.arrays import FloatArray
 from pacshift.assumption import ASSUMPTION_SHARE
 from pacshift.certification.certify import two_candidates
 from pacshift.certification.request import check_request
+from pacshift.files.codec import seal
 from pacshift.methods import Task
 from pacshift.methods.accept import Accept, AcceptByLabels
 from pacshift.mix.region import prevalence_region
@@ -341,6 +343,32 @@ def test_a_label_that_cannot_keep_its_limit_is_left_to_a_person() -> None:
 def test_wrong_limits_are_refused(limits: Any, said: str) -> None:
     with pytest.raises(InputError, match=said):
         accept(SOURCE, KINDS, TARGET, **ASKED, label_error=limits)
+
+
+def test_no_limits_are_none_and_odd_ones_are_not_read(made: Certificate, tmp_path: Path) -> None:
+    assert np.array_equal(accept(SOURCE, KINDS, TARGET, **ASKED, label_error={}).thresholds, made.thresholds)
+    assert accept(SOURCE, KINDS, TARGET, **ASKED, label_error={}).label_error is None
+    for odd in ("0.1", [["bill", "x"]], [["letter", 0.1]], 0.0, [0.1, 0.2]):
+        replace(made, options={}).save(tmp_path / "a.json")
+        document = json.loads((tmp_path / "a.json").read_text()) | {"options": {"label_error": odd}}
+        (tmp_path / "a.json").write_text(json.dumps(seal(document)))
+        with pytest.raises(InputError, match="label_error must be limits of labels"):
+            Certificate.load(tmp_path / "a.json")
+
+
+def test_where_no_label_can_keep_its_limit_it_says_so() -> None:
+    with pytest.warns(UninformativeWarning, match="no label would be shown to keep its limit"):
+        found = accept(SOURCE, KINDS, TARGET, **ASKED, label_error=0.001)
+    assert found.trivial
+    some = [name if row < 900 else None for row, name in enumerate(TRUTH)]
+    with pytest.warns(UninformativeWarning, match="no rule passes"):
+        assert accept(SOURCE, KINDS, TARGET, **ASKED, label_error=0.001, target_labels=some).trivial
+
+
+def test_where_all_is_accepted_one_label_sets_keep_the_limit() -> None:
+    everything = accept(SOURCE, KINDS, TARGET, **ASKED | {"error": 0.5})
+    assert np.isneginf(everything.thresholds).all()
+    assert everything.one_label_error == 0.5
 
 
 def test_only_so_many_labels_can_be_limited() -> None:

@@ -36,6 +36,7 @@ SMOKE = {
     "figures": [],
     "one-row": ["| `predictor.sets` | 10 |", "| `predictor.sets` of logits | 10 |"],
     "solvers": ["| classes | rows on each side | highspy | SciPy |"],
+    "lazy-labels": ["| made up | 0.05 | 200 |"],
     "labels": ["| scores | none | 50 labels | 200 labels | 1,000 labels | error above ε |"],
     "after-refusal after-refusal-validity": [
         "| made up (2) | 4 of 4 | 100 |",

@@ -71,8 +71,8 @@ EVERYTHING, THREE = Interval(np.zeros((2, 2)), np.ones((2, 2))), Interval(np.zer
         (lambda: blocks.split_delta(0.1, 1), "n_classes must be 2 or more, got 1"),
         (lambda: blocks.eliminate(EVERYTHING, THREE), r"\(K, K\).*got \(2, 2\) and \(3,\)"),
         (lambda: blocks.hull(EVERYTHING, Interval(np.ones(2), np.zeros(2))), "0 <= lower <= upper"),
-        (lambda: blocks.hull(np.eye(2), np.ones(2)), "must be an Interval, got ndarray: make one"),  # type: ignore[arg-type]
-        (lambda: blocks.eliminate(EVERYTHING, EVERYTHING, form="other"), "form must be"),  # type: ignore[arg-type]
+        (lambda: blocks.hull(np.eye(2), np.ones(2)), "must be an Interval, got ndarray: make one"),
+        (lambda: blocks.eliminate(EVERYTHING, EVERYTHING, form="other"), "form must be"),
         (lambda: blocks.bbse([[1, 2]], [1]), r"shape \(K, K\)"),
         (lambda: blocks.bbse_soft([[1.0, np.nan], [0.0, 1.0]], [1.0, 0.0]), "must be finite"),
         (lambda: blocks.bbse(np.eye(2), [1, 1], ridge=-1), "ridge must be 0 or more, got -1"),
@@ -83,9 +83,9 @@ EVERYTHING, THREE = Interval(np.zeros((2, 2)), np.ones((2, 2))), Interval(np.zer
         (lambda: blocks.prevalence_region([[1, 2], [3]], [1, 1], delta=0.1), "numbers, in rows of one length"),
         (lambda: blocks.bbse(np.full((2, 2), 1e300), [1, 1]), "whole numbers, 0 to 1e"),
         (lambda: blocks.bbse(np.eye(2), [1, 1], ridge=[0, 1]), "ridge must be 0 or more"),  # type: ignore[arg-type]
-        (lambda: blocks.bbse_soft({}, [1, 1]), "confusion must be numbers"),  # type: ignore[arg-type]
+        (lambda: blocks.bbse_soft({}, [1, 1]), "confusion must be numbers"),
         (lambda: blocks.clopper_pearson([1, 2], [3, 4, 5], delta=0.1), r"shapes \(2,\) and \(3,\)"),
-        (lambda: blocks.split_delta(0.1, "ab"), "n_classes must be whole numbers"),  # type: ignore[arg-type]
+        (lambda: blocks.split_delta(0.1, "ab"), "n_classes must be whole numbers"),
         (lambda: blocks.pac_threshold("ab", epsilon=0.1, delta=0.1), "scores must be numbers"),
         (lambda: blocks.rejection_sample([0, 1], "ab"), "weights must be numbers"),
         (lambda: blocks.prevalence_region([[1.5, 0.0], [0.0, 1.0]], [1, 1], delta=0.1), "whole numbers"),

@@ -152,7 +152,7 @@ def test_one_dimension_is_one_row(use: Any) -> None:
     for one in (row, row.tolist(), tuple(row), pd.Series(row), named, row.astype(np.longdouble)):
         assert use(made)(one).tolist() == expected
     with pytest.raises(
-        InputError, match=r"a score for each of the 5 classes, got 4. Pass several rows as a matrix"
+        InputError, match=r"a score for each of the 5 classes, got 4 numbers\. Pass several rows as a matrix"
     ):
         use(made)(row[:4])
     with pytest.raises(InputError, match="no score column for '4'"):

@@ -19,7 +19,8 @@ def test_tables_are_read_once_or_if_they_are_large_again(
     batches = FileSource.batches
 
     def watched(source: FileSource, *layout: Any) -> Any:
-        opened.append(source.files[0].name)
+        if layout[0]:  # not one batch of a column that looks like an id
+            opened.append(source.files[0].name)
         return batches(source, *layout)
 
     monkeypatch.setattr(FileSource, "batches", watched)

@@ -157,7 +157,7 @@ def test_the_page_has_what_was_printed() -> None:
     assert (
         "pacshift calibrate source.parquet target.parquet -o c.json --refusal-page refused.html --labelled" in page
     )
-    assert "Stated shares (--known) do not help" in page
+    assert "Stated shares do not help" in page
     assert "known_mix" not in page
     assert not Path("c.json").exists()
 

@@ -107,6 +107,8 @@ def test_the_api_page_says_what_is_public() -> None:
     assert elsewhere - set(pacshift.__all__) == {
         *("Predictor", "Provenance", "Counting", "AskedMethod", "Input"),
         *("Grouped", "Sensitivity", "ScoreKind", "InUse", "Gap", "Attempt", "tally", "arrays"),
+        *("split_delta", "clopper_pearson", "binomial_cut", "eliminate", "hull", "bbse_soft"),  # of blocks
+        "prevalence_region",
     }
 
 
@@ -139,17 +141,23 @@ def places(page: Path) -> set[str]:
 
 
 LEARN = re.search(r"- Learn:\n(.*?)\n  - Use:", (ROOT / "mkdocs.yml").read_text(), re.DOTALL)[1]  # type: ignore[index]
-MOST_WORDS, MOST_WORDS_OF_A_LESSON = 51_000, 1_300
+MOST_WORDS, MOST_WORDS_OF_A_LESSON = 45_000, 1_000
 """Of all pages of the site; of a page for newcomers, without programs and what they print."""
 
 
+def count_words(page: str) -> int:
+    """A word has a letter or a digit: bars of tables are none. What is made of docstrings does not count."""
+    written = re.sub(r"^(?:::: .*|    options: .*)$", "", page, flags=re.MULTILINE)
+    return sum(re.search(r"\w", word) is not None for word in written.split())
+
+
 def test_the_site_stays_short() -> None:
-    words = {path: len(path.read_text(encoding="utf-8").split()) for path in (ROOT / "docs").rglob("*.md")}
-    assert sum(words.values()) <= MOST_WORDS
+    pages = [path.read_text(encoding="utf-8") for path in (ROOT / "docs").rglob("*.md")]
+    assert sum(map(count_words, pages)) <= MOST_WORDS
     for name in re.findall(r": (\S+\.md)$", LEARN, re.MULTILINE):
         page = (ROOT / "docs" / name).read_text(encoding="utf-8")
         said = re.sub(r"^```.*?^```$", "", page, flags=re.DOTALL | re.MULTILINE)
-        assert len(said.split()) <= MOST_WORDS_OF_A_LESSON, name
+        assert count_words(said) <= MOST_WORDS_OF_A_LESSON, name
 
 
 def test_formulas_of_pages_and_docstrings_become_mathml() -> None:

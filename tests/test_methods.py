@@ -256,7 +256,7 @@ def test_estimates_from_counts_work_on_scores_that_are_no_probabilities(method: 
     ]
     for certificate in found:
         assert np.isfinite(certificate.thresholds).all()
-    with pytest.raises(InputError, match="estimate must be one of"):
+    with pytest.raises(InputError, match="estimate must be 'bbse-soft', 'bbse' or 'bbse-ridge', got 'guess'"):
         method(estimate="guess")  # type: ignore[arg-type]
 
 

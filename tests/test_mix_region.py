@@ -20,7 +20,7 @@ from pacshift.mix.region import (
     quick_box,
 )
 from pacshift.mix.tails import bernstein_upper
-from strategies import mix, rates, seeds
+from strategies import Truth, mix, rates, seeds
 
 
 @pytest.mark.parametrize("n_classes", range(2, 17))
@@ -30,24 +30,6 @@ def test_sets_read_backwards_are_the_complements(n_classes: int) -> None:
         assert len(np.unique(sets, axis=0)) == len(sets)
     total = sum(len(sets) for sets in predicted_sets(n_classes))
     assert total == 2**n_classes - 2 if n_classes <= 12 else total <= 4096
-
-
-class Truth:
-    """A source and a target under label shift, some classes rare or without any example."""
-
-    def __init__(self, seed: int, n_classes: int, accuracy: float, n_source: int, n_target: int) -> None:
-        rng = np.random.default_rng(seed)
-        self.rates = rates(rng, n_classes, accuracy)
-        self.mix = mix(rng, n_classes, float(rng.choice([0.3, 3.0])))
-        self.class_counts = rng.multinomial(n_source, mix(rng, n_classes, float(rng.choice([0.3, 3.0]))))
-        self.n_target = n_target
-        self.rng = rng
-
-    def draw(self) -> tuple[IntArray, IntArray]:
-        columns = [
-            self.rng.multinomial(m, p / p.sum()) for m, p in zip(self.class_counts, self.rates.T, strict=True)
-        ]
-        return np.array(columns).T, self.rng.multinomial(self.n_target, self.rates @ self.mix)
 
 
 def events_hold(truth: Truth, confusion: IntArray, target: IntArray, delta: float) -> bool:

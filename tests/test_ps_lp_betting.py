@@ -20,28 +20,23 @@ from pacshift.ps_lp.betting import (
     normal_deviations,
 )
 from pacshift.ps_lp.theorem import MANY_ROWS
-from strategies import mix, rates, seeds
+from strategies import Truth, seeds
 
 
-class Case:
+class Case(Truth):
     """Counts of a source and a target with a small or large, weak or strong classifier; the truth beside them."""
 
     def __init__(
         self, seed: int, n_classes: int, accuracy: float, size: int, epsilon: float, delta: float
     ) -> None:
-        rng = np.random.default_rng(seed)
-        self.table = rates(rng, n_classes, accuracy)
-        self.mix = mix(rng, n_classes, float(rng.choice([0.5, 5.0])))
-        self.class_counts = rng.multinomial(size, mix(rng, n_classes, float(rng.choice([0.5, 5.0]))))
-        self.miss_rates = np.clip(rng.random(n_classes) * 2 * epsilon, 0, 1)
-        self.epsilon, self.delta, self.rng, self.size = epsilon, delta, rng, size
+        super().__init__(seed, n_classes, accuracy, size, size)
+        self.miss_rates = np.clip(self.rng.random(n_classes) * 2 * epsilon, 0, 1)
+        self.epsilon, self.delta, self.size = epsilon, delta, size
 
-    def draw(self, make: type[BettingTest] = BettingTest) -> tuple[BettingTest, IntArray]:
-        columns = [
-            self.rng.multinomial(m, p / p.sum()) for m, p in zip(self.class_counts, self.table.T, strict=True)
-        ]
-        target = self.rng.multinomial(self.size, self.table @ self.mix)
-        region = prevalence_region(np.array(columns).T, target, delta=self.delta)
+    def test(self, make: type[BettingTest] = BettingTest) -> tuple[BettingTest, IntArray]:
+        """The test on one draw, and the misses of that draw."""
+        confusion, target = self.draw()
+        region = prevalence_region(confusion, target, delta=self.delta)
         test = make(
             region,
             self.class_counts,
@@ -85,7 +80,7 @@ def exact_stake(test: BettingTest, share: FloatArray) -> float:
 @settings(deadline=None, max_examples=80)
 def test_the_least_log_wealth_is_below_every_member_of_the_region(case: Case) -> None:
     try:
-        test, misses = case.draw()
+        test, misses = case.test()
     except AssumptionError:
         return
     upper = test.miss_rates(misses)
@@ -152,7 +147,7 @@ class FixedChoice(BettingTest):
 def test_with_a_fixed_choice_more_misses_never_help(case: Case, zone: float | None, part: int) -> None:
     """The proof's ideal test is "in every cell some choice passes", and each choice by itself is monotone."""
     try:
-        test, misses = case.draw(FixedChoice)
+        test, misses = case.test(FixedChoice)
     except AssumptionError:
         return
     assert isinstance(test, FixedChoice)
@@ -187,7 +182,7 @@ def test_the_choice_among_zones_and_parts_is_not_monotone(monkeypatch: pytest.Mo
 @settings(deadline=None, max_examples=60)
 def test_the_bound_agrees_with_the_test(case: Case) -> None:
     try:
-        test, misses = case.draw()
+        test, misses = case.test()
     except AssumptionError:
         return
     bound = test.bound(misses, test.prices(misses))

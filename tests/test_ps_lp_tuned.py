@@ -47,14 +47,23 @@ from paper.experiments.panels import PANELS
 from strategies import labelled, seeds
 from worlds import World, make_world, proven
 
+ROUNDED = World(
+    Population.synthetic(4, strength=2, rng=1), np.array([0.4, 0.3, 0.2, 0.1]), np.array([0.1, 0.2, 0.3, 0.4])
+)
+TIED = World(Population.synthetic(3, strength=2, rng=1), np.array([0.5, 0.3, 0.2]), np.array([0.2, 0.3, 0.5]))
+"""Drawn with few decimals, many own scores repeat while the other scores differ."""
 
-def rounded_rows(seed: int, rows: int = 600, decimals: int = 1) -> tuple[FloatArray, IntArray, FloatArray]:
-    """Source, labels and target, rounded so that many own scores repeat while the other scores differ."""
-    population, rng = Population.synthetic(4, strength=2, rng=1), np.random.default_rng(seed)
-    source, labels = population.draw([0.4, 0.3, 0.2, 0.1], rows, rng)
-    target = population.draw([0.1, 0.2, 0.3, 0.4], rows, rng)[0]
-    values, others = np.asarray(source, float).round(decimals), np.asarray(target, float).round(decimals)
-    return values, labels.astype(np.int64), others
+Rows = tuple[FloatArray, IntArray, FloatArray]
+
+
+def draw(world: World, rows: int, rng: np.random.Generator, *, decimals: int | None = None) -> Rows:
+    """Source, labels and target of a world."""
+    drawn, labels = world.population.draw(world.source_mix, rows, rng)
+    source = np.asarray(drawn, float)
+    target = np.asarray(world.population.draw(world.target_mix, rows, rng)[0], float)
+    if decimals is not None:
+        source, target = source.round(decimals), target.round(decimals)
+    return source, labels.astype(np.int64), target
 
 
 def counted(source: FloatArray, labels: IntArray, target: FloatArray, *, grid: bool = False) -> Tally:
@@ -75,7 +84,7 @@ def entries(tally: Tally, rows: HeldOutRows) -> IntArray:
 @given(seeds, st.sampled_from([1, 2, 6]), st.booleans())
 @settings(deadline=None, max_examples=10)
 def test_the_rows_are_those_that_the_counts_leave_out(seed: int, decimals: int, grid: bool) -> None:
-    source, labels, target = rounded_rows(seed, decimals=decimals)
+    source, labels, target = draw(ROUNDED, 600, np.random.default_rng(seed), decimals=decimals)
     tally = counted(source, labels, target, grid=grid)
     rows = held_out_rows(tally, hold_out(tally), RowSample.of(source, labels, target))
     assert np.array_equal(entries(tally, rows), hold_out(tally).counts)
@@ -88,7 +97,7 @@ def test_the_rows_are_those_that_the_counts_leave_out(seed: int, decimals: int, 
 @given(seeds)
 @settings(deadline=None, max_examples=8)
 def test_a_sample_never_has_more_rows_than_are_held_out(seed: int) -> None:
-    source, labels, target = rounded_rows(seed)
+    source, labels, target = draw(ROUNDED, 600, np.random.default_rng(seed), decimals=1)
     tally = counted(source, labels, target)
     few = places_below(source, 0.4)
     assert 0 < len(few) < len(source)
@@ -123,7 +132,7 @@ def test_every_row_has_its_own_coin_also_where_scores_repeat(in_sample: list[int
 @pytest.mark.parametrize("decimals", [1, 8])
 def test_the_order_of_rows_does_not_matter(decimals: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sampling, "SOURCE_ROWS", 400)  # of 600, so that the sample is one
-    source, labels, target = rounded_rows(3, decimals=decimals)
+    source, labels, target = draw(ROUNDED, 600, np.random.default_rng(3), decimals=decimals)
     shuffle, other = np.random.default_rng(0).permutation(600), np.random.default_rng(1).permutation(600)
     found = []
     for own, their in ((np.arange(600), np.arange(600)), (shuffle, other)):
@@ -136,7 +145,7 @@ def test_the_order_of_rows_does_not_matter(decimals: int, monkeypatch: pytest.Mo
 
 
 def test_single_and_double_precision_give_the_same_rows() -> None:
-    source = rounded_rows(5, decimals=8)[0].astype(np.float32)
+    source = draw(ROUNDED, 600, np.random.default_rng(5), decimals=8)[0].astype(np.float32)
     assert np.array_equal(row_numbers(source), row_numbers(source.astype(np.float64)))
     assert np.array_equal(row_numbers(np.array([[0.0, 1.0]])), row_numbers(np.array([[-0.0, 1.0]])))
     assert np.array_equal(row_numbers(np.asfortranarray(source)), row_numbers(source))
@@ -157,14 +166,6 @@ def test_rows_that_are_alike_are_put_in_order_by_what_they_hold() -> None:
     again = own_order(rows[::-1], labels[::-1])
     assert np.array_equal(rows[order], rows[::-1][again])
     assert np.array_equal(labels[order], labels[::-1][again])
-
-
-def tied_tally(rng: np.random.Generator, rows: int, *, grid: bool = False) -> Tally:
-    """Scores rounded so that many repeat."""
-    population = Population.synthetic(3, strength=2, rng=1)
-    source, labels = population.draw([0.5, 0.3, 0.2], rows, rng)
-    target = population.draw([0.2, 0.3, 0.5], rows, rng)[0]
-    return Tally.from_scores(source.round(2), labels, grid=grid) + Tally.from_target(target.round(2))
 
 
 def uneven_world() -> World:
@@ -192,7 +193,7 @@ def test_as_many_rows_are_held_out_as_coins_would_hold_out() -> None:
 @pytest.mark.parametrize("grid", [False, True])
 def test_the_path_does_not_depend_on_the_rows_that_certify(grid: bool) -> None:
     """Other certifying rows, other predictions, the same held-out scores: the same path."""
-    tally = tied_tally(np.random.default_rng(0), 4000, grid=grid)
+    tally = counted(*draw(TIED, 4000, np.random.default_rng(0), decimals=2), grid=grid)
     held = hold_out(tally).counts
     other = tally.with_counts(np.where(tally.counts > held, held + 1, tally.counts))
     path, again = tuned_path(tally, held, epsilon=0.1), tuned_path(other, held, epsilon=0.1)
@@ -214,7 +215,7 @@ def test_the_confusion_is_not_looked_at() -> None:
 
 
 def test_the_search_counts_only_rows_that_were_not_held_out() -> None:
-    tally = tied_tally(np.random.default_rng(1), 4000)
+    tally = counted(*draw(TIED, 4000, np.random.default_rng(1), decimals=2))
     held = hold_out(tally).counts
     path = tuned_path(tally, held, epsilon=0.1)
     rest = tally.class_counts - per_class(tally, held)
@@ -287,13 +288,12 @@ def test_sizes_next_to_1_are_expected_as_the_sources_scores_are_spread() -> None
 @pytest.mark.parametrize("grid", [False, True])
 def test_tied_scores_keep_the_target_error(grid: bool) -> None:
     """True error of the tuned kind with rounded scores, its wealth at nearly the whole of δ."""
-    population = Population.synthetic(3, strength=2, rng=1)
-    tied = Population(population.scores.round(2), population.index)
+    tied = Population(TIED.population.scores.round(2), TIED.population.index)
     delta, repeats, failed = 0.2, 60, 0
     for seed in range(repeats):
-        tally = tied_tally(np.random.default_rng([seed, 7]), 2500, grid=grid)
+        tally = counted(*draw(TIED, 2500, np.random.default_rng([seed, 7]), decimals=2), grid=grid)
         try:
-            failed += tied.error(proven(tally, 0.1, delta)[TUNED], [0.2, 0.3, 0.5]) > 0.1
+            failed += tied.error(proven(tally, 0.1, delta)[TUNED], TIED.target_mix) > 0.1
         except AssumptionError:
             failed += 1
     assert binomtest(failed, repeats, delta, alternative="greater").pvalue > 1e-3
@@ -350,19 +350,6 @@ DRAWS += [pytest.param(*case, marks=pytest.mark.long) for case in ((0.2, 500), (
 def test_the_first_step_with_too_many_errors_rarely_passes(name: str, delta: float, repeats: int) -> None:
     passed = passes_at_critical_step(name, delta, repeats)
     assert binomtest(passed, repeats, ONE_FAMILY * delta, alternative="greater").pvalue > 1e-3
-
-
-Rows = tuple[FloatArray, IntArray, FloatArray]
-
-
-def draw(world: World, rows: int, rng: np.random.Generator, *, decimals: int | None = None) -> Rows:
-    """Source, labels and target of a world."""
-    drawn, labels = world.population.draw(world.source_mix, rows, rng)
-    source = np.asarray(drawn, float)
-    target = np.asarray(world.population.draw(world.target_mix, rows, rng)[0], float)
-    if decimals is not None:
-        source, target = source.round(decimals), target.round(decimals)
-    return source, labels.astype(np.int64), target
 
 
 def tuned(rows: Rows, tally: Tally, *, on_rows: bool = True, epsilon: float = 0.1) -> Tuning:

@@ -224,6 +224,12 @@ def test_every_unusable_row_is_counted_and_the_first_is_named(
             read(none, label="label", drop_invalid=drop_invalid).tally()
 
 
+def test_huge_scores_are_finite(tmp_path: Path) -> None:
+    huge = np.array([[1e308, 1e308], [1e308, -1e308]])  # their sum is not
+    path = parquet(tmp_path / "a.parquet", pa.table({"p_0": huge[:, 0], "p_1": huge[:, 1]}))
+    assert read(path).tally() == Tally.from_target(huge)
+
+
 def test_lists_of_another_length_are_unusable(tmp_path: Path) -> None:
     lists = [[0.5, 0.5], None, [0.2], [0.1, 0.9], [0.3, None], [0.1, 0.2, 0.7]]
     for kind in (pa.list_(pa.float32()), pa.large_list(pa.float64())):

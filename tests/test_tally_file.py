@@ -49,7 +49,7 @@ def rewrite(path: Path, change: Callable[[dict[str, Any], dict[str, Any]], None]
 TAMPERED: dict[str, tuple[Callable[[dict[str, Any], dict[str, Any]], Any], str]] = {
     "newer": (lambda h, a: h.update(version=5), "tally version 5, this pacshift reads 1. Update pacshift"),
     "version true": (lambda h, a: h.update(version=True), "tally version True"),
-    "format": (lambda h, a: h.update(format="other"), "tally version None"),
+    "format": (lambda h, a: h.update(format="other"), "is not a tally: it does not say format"),
     "header": (lambda h, a: h["source_kind"].update(low=2.0), "damaged tally: the content does not match its"),
     "count": (lambda h, a: a["source_counts"].__setitem__(0, 99), "the counts do not match their checksums"),
     "type": (lambda h, a: a.update(source_counts=a["source_counts"] * 1.0), "do not match their checksums"),

@@ -1,5 +1,6 @@
 """One random row of each group: every row is equally likely, and the order of the rows does not matter."""
 
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -159,6 +160,18 @@ def test_ids_are_compared_as_text(groups: Any) -> None:
     scores = [[0.9, 0.1], [0.2, 0.8], [0.6, 0.4], [0.3, 0.7]]
     assert Tally.from_target(scores, groups=groups) == Tally.from_target(scores, groups=["1", "1", "2", "2"])
     assert len(np.unique(check_groups(["1", "01", "1.0", "1"], n_rows=4, name="groups"))) == 3
+
+
+def test_names_get_numbers_of_their_own_alone_and_among_many() -> None:
+    letters = "ab\0 é\ud800😀"
+    names = ["".join(word) for length in range(1, 6) for word in itertools.product(letters, repeat=length)]
+    names += [f"patient-{number}" for number in range(20_000)]
+    found = name_hashes(names)
+    assert len(np.unique(found)) == len(names)
+    assert np.array_equal(found[::501], [int(name_hashes([name])[0]) for name in names[::501]])
+    # Every bit is one half of the time: five standard deviations.
+    bits = np.unpackbits(found.view(np.uint8)).reshape(-1, 64).mean(axis=0)
+    assert np.abs(bits - 0.5).max() < 2.5 / np.sqrt(len(names))
 
 
 @pytest.mark.parametrize("largest", [7, 10**18 - 1, 10**18, 2**63 - 1])

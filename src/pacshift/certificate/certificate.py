@@ -17,7 +17,8 @@ from pacshift.certificate.predictor import Predictor
 from pacshift.certificate.provenance import Provenance
 from pacshift.certificate.sql import Dialect, set_expression
 from pacshift.errors import InputError
-from pacshift.files.codec import read_checked, write_document
+from pacshift.files.codec import checked, write_document
+from pacshift.files.reading import read_document
 from pacshift.methods import Guarantee, MethodFacts
 from pacshift.methods.accept import limits_of
 from pacshift.rows.columns import Columns
@@ -633,4 +634,4 @@ class Certificate:
         InputError
             If the file cannot be read, is not a certificate, or contradicts itself.
         """
-        return cls(**read_checked(path, FORMAT, VERSION, sealed_fields))
+        return cls(**checked(read_document(path), path, FORMAT, VERSION, sealed_fields))

@@ -18,7 +18,7 @@ from pacshift.files.codec import COUNT, COUNTS, RATE, SHARE, TEXT, Entries, Kind
 from pacshift.files.reading import read_document
 from pacshift.files.writing import PathLike
 from pacshift.methods import METHODS, Guarantee, MethodFacts
-from pacshift.methods.accept import ACCEPTING
+from pacshift.methods.accept import ACCEPTING, require_limits
 from pacshift.rows.columns import Columns
 from pacshift.scores.check import check_classes, check_rate
 from pacshift.scores.kind import ScoreKind
@@ -291,6 +291,8 @@ def _require_consistent(found: dict[str, Any]) -> None:
                 )
         if known.needs_labels and not found["n_target_labels"]:
             raise ValueError(f"method {known.name} needs labels of target rows, but there are none")
+        if known.name in ACCEPTING:
+            require_limits(found["options"].get("label_error"), found["classes"])
         if found["guarantee"] in ("pac-target", "pac-source") and np.isposinf(found["thresholds"]).any():
             raise ValueError(f"a threshold of method {known.name} is infinite: it would miss a class always")
     n_classes, columns, assumption = len(found["classes"]), found["columns"], found["assumption"]

@@ -137,7 +137,10 @@ def accept(
     )
     limits: LabelError = None
     if isinstance(label_error, Mapping):
-        limits = tuple((label, check_rate(limit, "label_error")) for label, limit in label_error.items())
+        named = (
+            (getattr(label, "item", lambda label=label: label)(), limit) for label, limit in label_error.items()
+        )
+        limits = tuple((label, check_rate(limit, "label_error")) for label, limit in named) or None
     elif label_error is not None:
         limits = check_rate(label_error, "label_error")
     return certified(

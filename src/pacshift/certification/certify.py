@@ -208,7 +208,7 @@ def _certificate(
         accuracy=solution.accuracy,
         class_miss=found.misses,
         class_epsilon=request.class_epsilon,
-        one_label_error=request.epsilon if accepts and np.isfinite(cuts).any() else None,
+        one_label_error=request.epsilon if accepts and (cuts < np.inf).any() else None,
         accepted=None if found.by_label is None else found.by_label.share,
         accepted_error=None if found.by_label is None else found.by_label.error,
         contamination=request.contamination,

@@ -157,8 +157,8 @@ def prevalence(
     if sample is None:
         if assumed:
             raise InputError(
-                "assume_label_shift says how target labels and label shift answer together, but there are no "
-                "target labels. Leave it out: without them label shift is assumed anyway."
+                "assume_label_shift is about labels of the target, but there are no target labels: give them with "
+                "target_labels= or labelled=, or leave it out. Without them label shift is assumed anyway."
             )
         return by_label_shift(tally, request)
     check_labelled(sample.counted, tally)

@@ -10,7 +10,7 @@ from pacshift.errors import AssumptionError, InputError
 from pacshift.methods import PSLP, Method
 from pacshift.paths.labelled import equal_miss_thresholds, forecast, mean_sizes, tuned_path, typical_error
 from pacshift.paths.looks import look_cuts
-from pacshift.words.findings import OTHER_WAYS, next_steps, too_small
+from pacshift.words.findings import next_steps, too_small
 
 NUMBERS_OF_LABELS = (100, 200, 400)
 """What people would label in an hour, a morning and a day; times ten until they certify anything."""
@@ -40,8 +40,6 @@ class Attempt:
         The method to ask for with labels, where that one takes none.
     draw, again : str
         The line that draws the rows to label, and the one that certifies with their labels.
-    other_ways : tuple of str
-        What is worth knowing about other ways.
     """
 
     method: str
@@ -57,7 +55,6 @@ class Attempt:
     with_method: str | None
     draw: str = ""
     again: str = ""
-    other_ways: tuple[str, ...] = OTHER_WAYS
 
 
 def with_next_steps(
@@ -87,21 +84,16 @@ def with_next_steps(
         draw=f"pacshift.label_sheet(target, {asked}).save('to_label.csv')",
         again=f"{'accept' if accepts else 'calibrate'}(..., {with_method}labelled='to_label.csv')",
         sentence="{draw} draws the rows, and {again} certifies",
-        # contamination is no option of accept
-        other_ways=tuple(one for one in OTHER_WAYS if not (accepts and one.startswith("contamination"))),
     )
 
 
-def with_lines(
-    refusal: AssumptionError, *, draw: str, again: str, sentence: str, other_ways: tuple[str, ...] = OTHER_WAYS
-) -> AssumptionError:
+def with_lines(refusal: AssumptionError, *, draw: str, again: str, sentence: str) -> AssumptionError:
     """The same refusal with other lines; ``sentence`` says, with ``{draw}`` and ``{again}``, what they are for."""
     attempt: Attempt = refusal.attempt
     said = sentence.format(draw=draw, again=again)
     if not attempt.looks:
         draw, again, said = "", "", too_small(attempt)
-    made = replace(attempt, draw=draw, again=again, other_ways=other_ways)
-    ways = next_steps(refusal.expected_sizes, command=said)
+    ways, made = next_steps(refusal.expected_sizes, command=said), replace(attempt, draw=draw, again=again)
     return AssumptionError(refusal.refusal, ways, refusal.expected_sizes, refusal.assumption, made)
 
 

@@ -11,7 +11,7 @@ import typer
 from pacshift.certificate import Certificate
 from pacshift.cli import options
 from pacshift.cli.commands import words, words_of
-from pacshift.cli.console import OTHER_MODEL, fail, in_flags, note, say_written
+from pacshift.cli.console import OTHER_MODEL, fail, note, say_written
 from pacshift.errors import AssumptionError, InputError, PacshiftError
 from pacshift.tally.once import printable
 
@@ -99,7 +99,6 @@ def refused(
             refusal,
             draw=shlex.join(draw),
             again=shlex.join(["pacshift", *given, *more]),
-            other_ways=tuple(map(in_flags, attempt.other_ways)),
             sentence=f"Draw the rows with `{{draw}}`, fill in their labels, and {then}",
         )
     if page is not None:

@@ -58,7 +58,7 @@ def check(
         drop_invalid=drop_invalid,
         like=certificate,
         keep=False,
-        watch=Watch(as_json, table),
+        watch=Watch(as_json),
     )
     found = pacshift.check(certificate, rows, level=level)
     if as_json:

@@ -16,7 +16,6 @@ from pacshift.tally.once import Input, Role
 if TYPE_CHECKING:
     from pacshift.progress import Progress
     from pacshift.rows.base import Doing, Rows
-    from pacshift.rows.columns import Columns
 
 
 WORDS = "patient|subject|person|participant|user|customer|client|member"
@@ -31,8 +30,6 @@ class Watch:
     """Shows a bar around every pass, and says once what was left out and what looks like the id of a group."""
 
     silent: bool
-    paths: Sequence[Path] = ()
-    """Files in which repeated ids are looked for."""
     told: set[str] = field(default_factory=set)
 
     @contextmanager
@@ -44,8 +41,8 @@ class Watch:
         self.told.add(rows.name)
         faults = rows.last.faults
         tell_dropped(rows.name, faults.n_rows, rows.last.n_rows - faults.n_rows, faults.why)
-        if self.paths and rows.labels == "all" and rows.grouped is None and not self.silent:
-            tell_repeated_ids(self.paths, rows.columns)
+        if rows.again == "dear" and rows.labels == "all" and rows.grouped is None and not self.silent:
+            tell_repeated_ids(rows)
 
 
 def open_data(
@@ -91,8 +88,7 @@ def open_data(
     if engine != "arrow":
         for flag in [*on_target, *(["--exact"] if exact else [])]:
             raise InputError(f"{flag} does not work with --engine spark. Leave out one of them.")
-    watch = Watch(silent, paths[:1] if engine == "arrow" else ())
-    how: dict[str, Any] = {"watch": watch, "engine": engine, "grid": not exact}
+    how: dict[str, Any] = {"watch": Watch(silent), "engine": engine, "grid": not exact}
     source = open_table(paths[:1], **reading, **how, name="source", role="source")
     if len(paths) < 2:
         return source, None
@@ -136,15 +132,13 @@ def tell_dropped(what: str, dropped: int, rows: int, why: Sequence[tuple[str, in
         note(f"{what}: {dropped:,} of {dropped + rows:,} rows left out{once.why_in_words(why)}.")
 
 
-def tell_repeated_ids(paths: Sequence[Path], columns: "Columns | None") -> None:
-    """Say which column of a table may name groups, if it is not one of ``columns``. Looks at a batch."""
+def tell_repeated_ids(rows: Any) -> None:
+    """Say which column of a table may name groups, if it is not used already. Looks at a batch."""
     import pyarrow.compute as pc
 
-    from pacshift.rows.arrow.files import open_source
     from pacshift.rows.arrow.source import without_codes
 
-    source = open_source(list(paths), label=None, columns=columns)
-    used = () if columns is None else columns.used
+    source, used = rows.source, rows.columns.used
     names = [name for name in source.schema.names if NAMED_LIKE_AN_ID.fullmatch(name) and name not in used]
     for name in (name for name in names if source.schema.names.count(name) == 1):
         batch = next(source.batches([], 1, [name]), None)

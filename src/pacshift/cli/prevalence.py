@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 from rich.table import Table
 
 from pacshift.cli import options
-from pacshift.cli.certificates import SHEET, column_words
 from pacshift.cli.console import plain, print_json, results
 from pacshift.defaults import DELTA
 from pacshift.errors import AssumptionError, InputError
@@ -42,6 +41,7 @@ def prevalence(
     Example: pacshift prevalence source.parquet target.parquet --label diagnosis --known 'heart disease=0..0.3'
     """
     import pacshift
+    from pacshift.cli.certificates import SHEET, column_words
     from pacshift.cli.inputs import open_data
 
     known_mix = options.read_known(known)

@@ -49,9 +49,9 @@ def tally(
     from pacshift.words.findings import logits_note
 
     options.check_output(out, force, table)
-    watch, role = Watch(as_json, table if engine == "arrow" else ()), "target" if label is None else "source"
+    role = "target" if label is None else "source"
     rows = open_table(
-        table, engine=engine, **columns.reading(label), name="table", role=role, watch=watch, keep=False
+        table, engine=engine, **columns.reading(label), name="table", role=role, watch=Watch(as_json), keep=False
     )
     kept = {part: part not in (leave_out or ()) for part in Part}
     made = rows.tally(score, soft=kept[Part.SOFT], bins=kept[Part.BINS], sha256=kept[Part.INPUTS])

@@ -15,14 +15,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from types import NoneType
-from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import numpy as np
 
 from pacshift.errors import InputError
-from pacshift.files.reading import read_document
 from pacshift.files.writing import PathLike, atomic_write
 
+T = TypeVar("T")
 CHECKSUM = "checksum"
 _ALGORITHM = "sha256"
 
@@ -330,11 +330,16 @@ def write_document(document: dict[str, Any], path: PathLike, *, overwrite: bool 
         draft.write_text(text + "\n", encoding="utf-8")
 
 
-def read_checked(
-    path: PathLike, form: str, version: int, check: Callable[[dict[str, Any]], Any], *, what: str = "certificate"
-) -> Any:
+def checked(
+    content: bytes,
+    path: PathLike,
+    form: str,
+    version: int,
+    check: Callable[[dict[str, Any]], T],
+    *,
+    what: str = "certificate",
+) -> T:
     """What ``check`` makes of the document of a ``form`` and version, or an InputError that says what is wrong."""
-    content = read_document(path)
     try:
         document = parse_json(content)
     except ValueError as error:

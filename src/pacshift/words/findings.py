@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pacshift.arrays import FloatArray
 from pacshift.bounds import Interval, clopper_pearson
 from pacshift.certificate import Certificate
 from pacshift.evaluation import Evaluation
@@ -37,8 +36,9 @@ MAX_DIFFERENCES = 12
 
 OTHER_WAYS = (
     "Another method that assumes label shift does not help.",
-    "Stated shares (known_mix=) do not help: they only rule out more.",
-    "contamination= helps only if you know that a share below epsilon explains all of the difference.",
+    "Stated shares do not help: they only rule out more.",
+    "For sets, allowing a share of the target to break label shift (contamination) helps only if you know that a "
+    "share below epsilon explains all of the difference.",
 )
 """What else is worth knowing after a refusal: what does not help, or seldom."""
 
@@ -147,10 +147,9 @@ def check_in_words(found: "Check", certificate: Certificate) -> str:
             f"{plural(n_rows, 'row')} {'is' if n_rows == 1 else 'are'} too few to tell{about}. {kept}{broken}."
         )
     limit = class_limit(certificate)
-    if limit is not None:
-        sentences.append(_beside_the_limit(found, certificate, given(limit)))
-    if (limits := certificate.label_error) is not None:
-        sentences.append(_beside_label_limits(found, certificate, limits))
+    has_limits = limit is not None or certificate.label_error is not None
+    if has_limits:
+        sentences.append(_beside_limits(found, certificate, limit))
     looked = not certificate.facts.any_mix and certificate.guarantee != "pac-source"  # at the target's scores
     if found.classes_apart or (found.seen_as == "target" and looked):
         sentences.append(_not_the_target(found, certificate))
@@ -165,7 +164,7 @@ def check_in_words(found: "Check", certificate: Certificate) -> str:
             "label shift does not hold" if needs_shift else "its labelled rows were not a random sample of it"
         )
         # The error of all rows is judged at half of 1 - level; classes, where they are, spend the other half.
-        unlucky = (1 - found.level) / (2 if limit is None and limits is None else 1)
+        unlucky = (1 - found.level) / (1 if has_limits else 2)
         sentences.append(
             "What can be behind it: these rows are not from the target that was calibrated for; "
             f"{assumed}; {f'this does not hold: “{extra}”; ' if extra else ''}or bad luck, with the calibration "
@@ -174,32 +173,19 @@ def check_in_words(found: "Check", certificate: Certificate) -> str:
     return " ".join(sentences)
 
 
-def _beside_the_limit(found: "Check", certificate: Certificate, limit: str) -> str:
-    """What the rows say about the share that was promised for every class."""
-    together = f"(all classes together at {given(found.level)})"
+def _beside_limits(found: "Check", certificate: Certificate, limit: float | None) -> str:
+    """What the rows say about the share promised for every class, or for what is accepted as a label."""
+    each, missed, limited = "class", "missed of", list(certificate.classes)
+    promised = "was promised" if limit is None else f"the promised {given(limit)}"
+    if (limits := certificate.label_error) is not None:
+        each, missed = "label", "wrong among what is accepted as"
+        limited = [name for name, most in zip(certificate.classes, limits, strict=True) if most < 1]
+    together = f"(all of them together at {given(found.level)})"
     if found.classes_above:
-        above = shorten(found.classes_above)
-        return f"More than the {limit} promised for every class are missed of {above} {together}."
-    open_ones = [name for name in certificate.classes if name not in found.classes_kept]
-    if not open_ones:
-        return f"No class is missed more often than the {limit} promised for every class {together}."
-    return (
-        f"Whether at most the {limit} promised for every class is missed, these rows do not tell for "
-        f"{shorten(open_ones)} {together}."
-    )
-
-
-def _beside_label_limits(found: "Check", certificate: Certificate, limits: FloatArray) -> str:
-    """What the rows say about the limits that were promised for what is accepted as one label."""
-    together = f"(all labels together at {given(found.level)})"
-    if found.classes_above:
-        above = shorten(found.classes_above)
-        return f"More than was promised is wrong among what is accepted as {above} {together}."
-    limited = [name for name, most in zip(certificate.classes, limits, strict=True) if most < 1]
-    open_ones = [name for name in limited if name not in found.classes_kept]
-    if not open_ones:
-        return f"No more than was promised is wrong among what is accepted as any one label {together}."
-    return f"Whether the limits of {shorten(open_ones)} are kept, these rows do not tell {together}."
+        return f"More than {promised} is {missed} {shorten(found.classes_above)} {together}."
+    if unsure := [name for name in limited if name not in found.classes_kept]:
+        return f"Whether no more than {promised} is {missed} {shorten(unsure)}, these rows do not tell {together}."
+    return f"No more than {promised} is {missed} any one {each} {together}."
 
 
 def _not_the_target(found: "Check", certificate: Certificate) -> str:

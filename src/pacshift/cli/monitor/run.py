@@ -54,7 +54,7 @@ def read_source(
             reading["classes"] = reading["classes"] or certificate.classes
             reading["softmax"] = reading["softmax"] or certificate.softmax
             score = certificate.score
-        rows = read_rows([path], **reading, name="source", role="source", watch=Watch(silent, [path]))
+        rows = read_rows([path], **reading, name="source", role="source", watch=Watch(silent))
         counted = rows.tally(score_for(method, score), soft=method.needs_soft)
         columns = rows.columns
     reading |= {"label": None, "classes": counted.classes, "softmax": counted.softmax, "columns": columns}

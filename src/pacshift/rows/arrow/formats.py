@@ -1,4 +1,4 @@
-"""How each kind of file is read: its schema, its length, and its rows a few at a time.
+"""How each kind of file is read: its schema, and its rows a few at a time.
 
 pyarrow.dataset would be less code, but its scanner reads up to a gigabyte ahead of a slow reader. These readers
 are asked for a batch and give that batch, so memory stays what a batch needs.
@@ -50,16 +50,6 @@ class FileSource(Source):
             self._schemas[file] = schema
         return self._schemas[file]
 
-    def count_rows(self) -> int | None:
-        total = 0
-        for file in map(str, self.files):
-            with readable_file(file):
-                rows = self.rows_of(file)
-            if rows is None:
-                return None
-            total += rows
-        return total
-
     def _read(self, fields: list[Any], rows: int) -> Iterator[tuple[str, Any]]:
         """Every file must have the columns, which is checked before the first row."""
         for file in map(str, self.files):
@@ -72,10 +62,6 @@ class FileSource(Source):
     @abstractmethod
     def schema_of(self, file: str) -> Any:
         """The Arrow schema of a file."""
-
-    def rows_of(self, file: str) -> int | None:
-        """Rows of a file, or None where only reading it would tell."""
-        return None
 
     @abstractmethod
     def batches_of(self, file: str, fields: Sequence[Any], rows: int) -> Iterator[Any]:
@@ -92,8 +78,12 @@ class Parquet(FileSource):
     def schema_of(self, file: str) -> Any:
         return pyarrow.parquet.read_schema(file)
 
-    def rows_of(self, file: str) -> int | None:
-        return int(pyarrow.parquet.read_metadata(file).num_rows)
+    def count_rows(self) -> int:
+        total = 0
+        for file in map(str, self.files):
+            with readable_file(file):
+                total += int(pyarrow.parquet.read_metadata(file).num_rows)
+        return total
 
     def batches_of(self, file: str, fields: Sequence[Any], rows: int) -> Iterator[Any]:
         names = [field.name for field in fields]
@@ -142,11 +132,6 @@ class Feather(FileSource):
     def schema_of(self, file: str) -> Any:
         with pa.OSFile(file) as source:
             return pyarrow.ipc.open_file(source).schema
-
-    def rows_of(self, file: str) -> int | None:
-        import pyarrow.dataset  # it loads pandas: 0.4 s and 50 MB
-
-        return int(pyarrow.dataset.dataset(file, format="ipc").count_rows())
 
     def batches_of(self, file: str, fields: Sequence[Any], rows: int) -> Iterator[Any]:
         names = [field.name for field in fields]
@@ -234,21 +219,19 @@ class Npz(Source):
 
     def __init__(self, files: Sequence[Path], *, scores: str | None = None, label: str | None = None) -> None:
         self.files, self._scores, self._label = files, scores, label
-        columns, self.class_names = self._columns(files[0])
-        self.schema = _schema(columns)
-        self.n_rows = len(next(iter(columns.values()))) if len(files) == 1 else None
+        table, self.class_names = self._table(files[0])
+        self.schema, self.n_rows = table.schema, len(table) if len(files) == 1 else None
 
     def _read(self, fields: list[Any], rows: int) -> Iterator[tuple[str, Any]]:
         for file in self.files:
-            columns, class_names = self._columns(file)
+            table, class_names = self._table(file)
             if class_names not in (None, self.class_names):
                 raise InputError(f"{file}: its class_names differ from those of {self.files[0]}.")
-            require_fields(_schema(columns), fields, str(file), self.files[0])
-            for start in range(0, len(next(iter(columns.values()))), rows):
-                part = {field.name: _column(columns[field.name][start : start + rows]) for field in fields}
-                yield str(file), pa.record_batch(part)
+            require_fields(table.schema, fields, str(file), self.files[0])
+            for batch in table.select([field.name for field in fields]).to_batches(max_chunksize=rows):
+                yield str(file), batch
 
-    def _columns(self, file: Path) -> tuple[dict[str, Any], list[Any] | None]:
+    def _table(self, file: Path) -> tuple[Any, list[Any] | None]:
         """Every array with one entry or one list of numbers per row; and the names of the classes."""
         with readable(file, "It must be an .npz of plain arrays: np.savez(file, probs=..., labels=...)."):
             arrays = read_arrays(file)
@@ -289,18 +272,12 @@ class Npz(Source):
             elif is_one or (
                 array.ndim == 2 and len(array) == n_rows and array.shape[1] and array.dtype.kind in "fiu"
             ):
-                columns[name] = array
-        return columns, None if names is None else names.tolist()
-
-
-def _schema(columns: dict[str, Any]) -> Any:
-    return pa.schema({name: _column(values[:0]).type for name, values in columns.items()})
+                columns[name] = _column(array)
+        return pa.table(columns), None if names is None else names.tolist()
 
 
 def _column(array: Any) -> Any:
     """An array as an Arrow column, which knows neither foreign byte orders nor long doubles."""
-    if isinstance(array, pa.Array):
-        return array
     plain = array.astype(np.float64) if array.dtype.kind == "f" and array.dtype.itemsize > 8 else array
     plain = plain.astype(plain.dtype.newbyteorder("="), copy=False)
     if plain.ndim == 1:
