@@ -1,5 +1,6 @@
 """Work on all cores: results in order, the first error, nothing left running."""
 
+import functools
 import os
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from pacshift import parallel
+from pacshift.arrays import cached_property
 from pacshift.parallel import even_slices, one_blas_thread, run_all
 
 
@@ -90,6 +92,7 @@ def test_the_first_call_never_waits_for_an_import_in_another_thread() -> None:
 import threading
 import numpy
 from pacshift import parallel
+from pacshift.arrays import cached_property
 load = threading.Thread(target=lambda: __import__("scipy.special"))
 load.start()
 for _ in range(20):
@@ -136,3 +139,17 @@ if not os.fork():
 sys.exit(os.wait()[1])
 """
     subprocess.run([sys.executable, "-W", "ignore", "-c", code], timeout=100, check=True)
+
+
+def test_threads_do_not_wait_for_each_others_cached_properties(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python 3.11 has one lock for all objects of a class."""
+    monkeypatch.setattr(parallel, "cores", lambda: 2)
+    meet = threading.Barrier(2, timeout=20)
+
+    class Slow:
+        @cached_property
+        def value(self) -> int:
+            return meet.wait()
+
+    assert sorted(run_all([lambda one=one: one.value for one in (Slow(), Slow())])) == [0, 1]  # type: ignore[misc]
+    assert isinstance(Slow.value, functools.cached_property)

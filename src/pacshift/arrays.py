@@ -1,5 +1,6 @@
 """Types of arrays that all modules use, what users may pass in, and a few helpers of arrays."""
 
+import functools
 import importlib
 import math
 import os
@@ -12,8 +13,24 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 if TYPE_CHECKING:
+    from functools import cached_property as cached_property
+
     import scipy as scipy  # for the modules that use it
 else:
+
+    class cached_property(functools.cached_property):  # called as it is elsewhere
+        """The same without the lock of Python 3.11, which all objects of a class share.
+
+        Threads that work on different batches would wait for each other, and a child that was forked meanwhile
+        for ever. Two threads may compute a value twice. Classes of the reference keep the other one, by which the
+        reference knows that they are no methods.
+        """
+
+        def __get__(self, instance: Any, owner: Any = None) -> Any:
+            if instance is None:
+                return self
+            found = instance.__dict__[self.attrname] = self.func(instance)  # found there from now on
+            return found
 
     class _SciPy:
         """SciPy, imported when first used: a service that only makes sets need not have it installed."""

@@ -5,11 +5,10 @@ a row is its predicted label and whether it is accepted.
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
-from pacshift.arrays import BoolArray, FloatArray
+from pacshift.arrays import BoolArray, FloatArray, cached_property
 from pacshift.mix.programs import MixProgram
 from pacshift.mix.region import PrevalenceRegion
 

@@ -5,12 +5,11 @@ independently of everything else, is to split the count of every cell by a multi
 """
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from pacshift.arrays import FloatArray, IntArray, Label, scipy
+from pacshift.arrays import FloatArray, IntArray, Label, cached_property, scipy
 from pacshift.tally import Tally
 from pacshift.tally.cells import N_CONFIDENCE, Cells, least_top
 from pacshift.tally.coins import coins

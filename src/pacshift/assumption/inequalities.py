@@ -7,13 +7,12 @@ and 0.01 % of the target, bounds of both shares say more.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
 from math import log
 from typing import TypeAlias
 
 import numpy as np
 
-from pacshift.arrays import FloatArray, scipy
+from pacshift.arrays import FloatArray, cached_property, scipy
 from pacshift.assumption.bets import Mixture, as_rows, cutting_planes, wealth_lines
 from pacshift.assumption.cells import FEW_CLASSES, CellCounts, even_folds, joined, split
 from pacshift.assumption.directions import MANY_STAKES, Stages, difference_bets, many_bets, share_bets

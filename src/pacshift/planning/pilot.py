@@ -6,13 +6,21 @@ other, and the scores of other classes are known only as they lie in the pilot's
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pacshift.arrays import FloatArray, IntArray, KeyArray, Label, LabelsLike, ScoresLike, running_sum
+from pacshift.arrays import (
+    FloatArray,
+    IntArray,
+    KeyArray,
+    Label,
+    LabelsLike,
+    ScoresLike,
+    cached_property,
+    running_sum,
+)
 from pacshift.errors import InputError
 from pacshift.mix.programs import nonnegative_least_squares
 from pacshift.rows.base import Rows

@@ -6,12 +6,11 @@ what they are given.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 
-from pacshift.arrays import BoolArray, IntArray, KeyArray, Label, LabelsLike, ScoresLike
+from pacshift.arrays import BoolArray, IntArray, KeyArray, Label, LabelsLike, ScoresLike, cached_property
 from pacshift.errors import InputError
 from pacshift.rows.base import NO_LABEL, Again, Batch, Faults, Labels, Matrix, Rows
 from pacshift.rows.groups import OnePerGroup

@@ -3,7 +3,6 @@
 from collections import Counter as Reasons
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from pacshift.arrays import BoolArray, IntArray, KeyArray, Label
+from pacshift.arrays import BoolArray, IntArray, KeyArray, Label, cached_property
 from pacshift.rows.arrow.source import Records, Source, without_codes
 from pacshift.rows.base import BAD_SCORES, NO_LABEL, WITHOUT_LABEL, Batch, Faults, Labels, Matrix
 from pacshift.rows.columns import Columns

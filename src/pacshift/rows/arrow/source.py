@@ -7,14 +7,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias, TypeGuard
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pacshift.arrays import Frame
+from pacshift.arrays import Frame, cached_property
 from pacshift.errors import InputError, PacshiftError
 from pacshift.files.writing import PathLike
 from pacshift.rows.columns import Columns

@@ -142,9 +142,11 @@ def tally_table(
         Files, folders or a frame, as in ``read``.
     label : str or None
         Column of the true labels; None for an unlabelled target.
-    score, grid, soft, bins, sha256
+    score : str or callable, default "probability"
+        What is compared with thresholds, as in ``Rows.tally``.
+    grid, soft, bins, sha256 : bool
         What is counted, as in ``Rows.tally``.
-    **reading
+    **reading : Any
         How the table is read, as in ``read``.
 
     Returns
