@@ -142,9 +142,13 @@ def tally_table(
         Files, folders or a frame, as in ``read``.
     label : str or None
         Column of the true labels; None for an unlabelled target.
-    score, grid, soft, bins, sha256
+    score : str or callable, default "probability"
+        Transform of the scores that thresholds are compared with.
+    grid, soft, bins : bool, default True
         What is counted, as in ``Rows.tally``.
-    **reading
+    sha256 : bool, default False
+        List the SHA-256 of every file.
+    **reading : Any
         How the table is read, as in ``read``.
 
     Returns
