@@ -9,7 +9,7 @@ import pytest
 
 import pacshift
 import pacshift.torch
-from pacshift import InputError
+from pacshift import InputError, Tally
 from pacshift.torch import score_loader
 
 torch = pytest.importorskip("torch", reason="torch is not installed: make train-test runs these tests")
@@ -38,6 +38,13 @@ def test_scores_are_those_of_one_large_batch_in_evaluation_mode(model: Any) -> N
     assert found.labels is not None
     assert found.labels.tolist() == y.tolist()
     assert isinstance(found.scores, np.ndarray)
+
+
+def test_a_loader_becomes_a_tally_batch_by_batch(model: Any) -> None:
+    """As docs/scale.md shows it."""
+    loader = DataLoader(TensorDataset(*data(60)), batch_size=20)
+    counted = Tally.sum(Tally.from_scores(*score_loader(model, [batch]), grid=True) for batch in loader)
+    assert (counted.n_source, counted.n_classes) == (60, 3)
 
 
 def test_layers_are_restored_if_a_batch_fails(model: Any) -> None:

@@ -250,7 +250,7 @@ def nothing_passes(
     return (
         f"no rule passes: {tally.n_source:,} source and {tally.n_target:,} target rows are too few to show that "
         f"at most {given(task.epsilon)} are wrong among what is accepted. By the plan, {times} would do. "
-        f"Source examples of class {tally.classes[label]!r} help most: it has {tally.class_counts[label]:,}, and "
+        f"Source rows of class {tally.classes[label]!r} help most: it has {tally.class_counts[label]:,}, and "
         f"may be up to {up(region.prevalence.upper[label])} of the target.{also}",
     )
 

@@ -132,9 +132,10 @@ def tally_table(
     soft: bool = True,
     bins: bool = True,
     sha256: bool = False,
+    progress: Progress | None = None,
     **reading: Any,
 ) -> Tally:
-    """Count a table of any size: ``read(table, label=label, ...).tally(score, ...)``.
+    """Count a table of any size: ``read(table, label=label, ...).tally(score, ...)``, and keep nothing of it.
 
     Parameters
     ----------
@@ -143,11 +144,11 @@ def tally_table(
     label : str or None
         Column of the true labels; None for an unlabelled target.
     score : str or callable, default "probability"
-        Transform of the scores that thresholds are compared with.
-    grid, soft, bins : bool, default True
+        What is compared with thresholds, as in ``Rows.tally``.
+    grid, soft, bins, sha256 : bool
         What is counted, as in ``Rows.tally``.
-    sha256 : bool, default False
-        List the SHA-256 of every file.
+    progress : callable, optional
+        Called with the rows done so far and, where known, the rows in all.
     **reading : Any
         How the table is read, as in ``read``.
 
@@ -171,7 +172,8 @@ def tally_table(
     [[1, 1], [0, 1]]
     >>> folder.cleanup()
     """
-    return read(table, label=label, **reading).tally(score, grid=grid, soft=soft, bins=bins, sha256=sha256)
+    rows = read_rows(table, label=label, keep=False, watch=told(progress), **reading)
+    return rows.tally(score, grid=grid, soft=soft, bins=bins, sha256=sha256)
 
 
 def read_rows(
