@@ -161,7 +161,7 @@ def test_bad_input(folder: Path) -> None:
     assert "got 'year'" in bad(*start, "--timestamp", "seen", "--period", "year")
     assert "no column 'when'" in bad(*start, "--timestamp", "when")
     assert "must end in" in bad(*start, "--table", "monitor.xlsx")
-    assert "guarantee on the target" in bad(*start, "--method", "PS")
+    assert "needs a method with a promise about the target, PS has none" in bad(*start, "--method", "PS")
     assert "--adopt 2030-01: no report" in bad(*start, "--adopt", "2030-01")
     assert "no such file" in bad("monitor", "source.parquet", "nowhere", "--label", "diagnosis", "-f")
     good(*start, "--timestamp", "seen", "--state", "watch", "-q")

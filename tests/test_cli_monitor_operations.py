@@ -38,7 +38,7 @@ def test_what_is_adopted_survives_the_nightly_line(folder: Path) -> None:
     assert monitored(*nightly, code=4)["failed"] == ["2026-05"]  # nothing was done about it
     shown = run("monitor", "source.parquet", "visits", *BY_MONTH, *nightly, "--adopt", "2026-05")
     assert shown.exit_code == 0  # the alert was answered, and nothing is new
-    assert "In use: the fresh certificate of 2026-05, adopted (PS-LP, epsilon 10 %" in shown.stdout
+    assert "In use: the new certificate of 2026-05, adopted (PS-LP, epsilon 10 %" in shown.stdout
     assert "watch/current.json" in shown.stdout
     later = run("monitor", "source.parquet", "visits", *BY_MONTH, *nightly)
     assert later.exit_code == 0
@@ -47,7 +47,7 @@ def test_what_is_adopted_survives_the_nightly_line(folder: Path) -> None:
     assert (found["in_use"]["choice"], found["in_use"]["period"]) == ("adopted", "2026-05")
     assert found["in_use"]["file"] == "watch/current.json"
     assert found["in_use"]["checksum"] == json.loads(Path("watch/current.json").read_text())["checksum"]
-    assert "In use: <bdi>the fresh certificate of 2026-05, adopted" in Path("monitor.html").read_text()
+    assert "In use: <bdi>the new certificate of 2026-05, adopted" in Path("monitor.html").read_text()
     good("predict", "watch/current.json", "visits/05.parquet", "-o", "sets.parquet")
     back = monitored(*nightly, "--adopt", "first.json")
     assert back["in_use"]["number"] == 3

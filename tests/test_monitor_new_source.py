@@ -119,7 +119,7 @@ def test_what_is_refused_changes_nothing() -> None:
     before = monitor._saved
     with pytest.raises(InputError, match=r"no report on a period 'May'.*'August', 'September'"):
         monitor.new_source("May", rows, made)
-    with pytest.raises(InputError, match=r"August does not refute label shift \(kept\)"):
+    with pytest.raises(InputError, match=r"August does not contradict label shift \(kept\)"):
         monitor.new_source("August", rows, made)
     with pytest.raises(InputError, match="counted as the source was"):
         monitor.new_source("September", Tally.from_scores(scores, truth, classes=NAMES[::-1]), made)

@@ -362,7 +362,7 @@ def test_an_adopted_certificate_is_used_until_there_is_another_choice(tmp_path: 
     again = start(first).in_use
     assert again is not None
     assert (again.number, again.choice, again.period) == (2, "adopted", "May")
-    assert again.in_words.startswith("the fresh certificate of May, adopted (PS-LW")
+    assert again.in_words.startswith("the new certificate of May, adopted (PS-LW")
     other = replace(first, thresholds=first.thresholds / 4)
     given = start(other).in_use
     assert given is not None

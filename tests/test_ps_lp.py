@@ -77,7 +77,7 @@ def test_an_unseen_class_may_be_put_into_every_set() -> None:
         assert found.thresholds[2] == -np.inf
         assert found.thresholds[:2].min() > 0
         assert world.error(found.thresholds, world.target_mix) <= 0.1
-        assert "no source example" in found.reasons[0]
+        assert "no source row" in found.reasons[0]
     # It may be all of the target, so that no single threshold passes unless it is in every set.
     for kind, counts in ((TUNED, tally), (ONE_THRESHOLD, replace(tally, bins=None))):
         plain, included = proven(counts), proven(counts, included=np.array([False, False, True]))

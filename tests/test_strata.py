@@ -107,7 +107,7 @@ def test_bounds_that_the_target_contradicts_are_refused() -> None:
     with pytest.raises(AssumptionError, match=r"^stratum 'old': label shift is rejected") as apart:
         made(known_mix=wrong, per_stratum=True)
     for refused in (together.value, apart.value):
-        assert "More or finer strata are no way on" in str(refused)
+        assert "More or finer strata do not help" in str(refused)
         assert refused.assumption.refuted
 
 

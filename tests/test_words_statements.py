@@ -236,7 +236,10 @@ def test_the_implied_change_is_the_largest_shown_and_always_has_its_interval() -
     still = replace(certificate, prevalence=Interval(np.zeros(3), np.array([0.6, 0.9, 0.5])))
     said = f"uncertain. 'owl' may make up 0 to 90 % of the target (source: 10 %). {otherwise}"
     assert lines(still)["Implied change"] == said
-    assert "'owl' 0 to 90 % (source: 10 %), 'crow' 0 to 60 %" in lines(still, full=True)["Implied change"]
+    assert (
+        "'owl' 0 to 90 % of the target (source: 10 %), 'crow' 0 to 60 %"
+        in lines(still, full=True)["Implied change"]
+    )
     assert "Implied change" not in lines(replace(moved, guarantee="pac-source"))
     two = replace(certificate, prevalence=None)
     assert re.match(r"'.*' went from .* % to about .* % \(an estimate\)\.", lines(two)["Implied change"])

@@ -47,7 +47,7 @@ IN_STRATUM = " in stratum "
 """Between class and stratum in the names of the classes of all strata."""
 
 WAY_ON = (
-    "More or finer strata are no way on: they only make the test weaker. Label some random target rows and pass "
+    "More or finer strata do not help: they only make the test weaker. Label some random target rows and pass "
     "them to calibrate with target_labels=: nothing is refused then because label shift does not hold."
 )
 

@@ -220,7 +220,7 @@ def json_schema() -> dict[str, Any]:
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "A certificate of pacshift",
-        "description": "Thresholds of prediction sets, what they guarantee, and where they come from. "
+        "description": "Thresholds of prediction sets, what they promise, and where they come from. "
         "docs/files.md says what each field means. Later versions may add fields.",
         "type": "object",
         "required": [*ends, *made["required"], codec.CHECKSUM],
@@ -268,7 +268,7 @@ def _require_consistent(found: dict[str, Any]) -> None:
     for name in ("epsilon", "delta"):
         check_rate(found[name], name)
     if sum(found["class_counts"].tolist()) != found["n_source"]:  # Python's integers cannot overflow
-        raise ValueError("the source examples of the classes do not add up to n_source")
+        raise ValueError("the source rows of the classes do not add up to n_source")
     predicted = found["predicted_counts"]
     if predicted is not None and sum(predicted.tolist()) != found["n_target"]:
         raise ValueError("the target predictions of the classes do not add up to n_target")

@@ -150,8 +150,8 @@ def require_fit(method: Method, request: Request, *, has_labels: bool = False) -
             )
     if asked and not promises_target(method):
         raise InputError(
-            f"{asked[0]} is about the target, but method {method.name} promises nothing there "
-            f"(guarantee {method.guarantee!r}). Use PS-LP, PS-LW or another method that does, or leave it out."
+            f"{asked[0]} is about the target, but method {method.name} promises nothing there. "
+            "Use PS-LP, PS-LW or another method that does, or leave it out."
         )
     if request.contamination and method.needs_target and not method.allows_contamination:
         raise InputError(

@@ -55,8 +55,8 @@ def _show(found: "Findings", files: dict[str, Path]) -> None:
     rows, before, after = f"{N_ROWS:,}", percent(SOURCE_MIX[1]), percent(TARGET_MIX[1])
     console.print(
         f"[bold]{plain(found.title)}[/] (scores of a real model, {len(found.class_names)} classes). "
-        f"Source: {rows} labelled examples, {before} of them {name}. "
-        f"Target: {rows} examples without labels, {after} of them {name} (only ORACLE is told). "
+        f"Source: {rows} labelled rows, {before} of them {name}. "
+        f"Target: {rows} rows without labels, {after} of them {name} (only ORACLE is told). "
         f"Wanted: sets that miss the true label of at most {given(epsilon)} of the target."
     )
     headings = "method", "promise", "labels per set", "empty sets", "true error", "draws above epsilon"

@@ -102,7 +102,7 @@ def find(report: Progress | None) -> Findings:
             size, error = all_rows.size(cuts, TARGET_MIX), all_rows.error(cuts, TARGET_MIX)
             empty = all_rows.empty(cuts, TARGET_MIX)
             return ComparisonRow(method.name, method.guarantee, size, empty, error, bool(np.isneginf(cuts).all()))
-        return ComparisonRow(method.name, method.guarantee, None, note="the draw refutes label shift")
+        return ComparisonRow(method.name, method.guarantee, None, note="label shift is rejected in this draw")
 
     trials = []
     for trial in range(DRAWS):

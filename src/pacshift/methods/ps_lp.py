@@ -222,6 +222,6 @@ def classes_in_every_set(tally: Tally, thresholds: FloatArray) -> tuple[str, ...
     counts = tally.class_counts
     return tuple(
         f"class {tally.classes[label]!r} is in every set: "
-        + ("it has no source example." if counts[label] == 0 else f"{counts[label]} source rows are too few.")
+        + ("it has no source row." if counts[label] == 0 else f"{counts[label]} source rows are too few.")
         for label in np.flatnonzero(thresholds == -np.inf).tolist()
     )

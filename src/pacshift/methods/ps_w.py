@@ -262,7 +262,7 @@ def lacking(failure: NoBox, tally: Tally, *, delta: float, intervals: Intervals)
     unseen = np.flatnonzero(tally.class_counts == 0)
     if len(unseen):
         names = ", ".join(repr(tally.classes[one]) for one in unseen[:3].tolist()) + ", ..." * (len(unseen) > 3)
-        return text + f" The source has no example of {names}: add some, merge classes, or use PS-LP."
+        return text + f" The source has no row of {names}: add some, merge classes, or use PS-LP."
     if intervals != "hull" and tally.n_classes <= MAX_HULL_CLASSES:
         return text + ' The default, intervals="hull", needs no pivots and finds bounds from the same rows.'
     return text + " More data or fewer classes would help; PS-LP and PS-LW need less."

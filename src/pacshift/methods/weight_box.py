@@ -60,7 +60,7 @@ def weight_box(tally: Tally, *, delta: float, intervals: Intervals, contaminatio
         else:
             box = eliminate(confusion, target, form="strict" if intervals == "strict" else "signed")
     except EmptyBox as empty:
-        raise AssumptionError(f"label shift is rejected: {empty}. No importance weights fit the counts.") from None
+        raise AssumptionError(f"label shift is rejected: {empty}. No weights fit the counts.") from None
     if not np.isfinite(box.upper).all():
         label = int(np.argmax(box.upper))
         raise NoBox("its weight has no upper bound", cell=(label, label))

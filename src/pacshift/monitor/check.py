@@ -33,7 +33,7 @@ def require_own_promise(method: Method) -> Method:
     """The method itself, if it has a guarantee on the target."""
     if method.guarantee != "pac-target" or method.needs_weights:
         raise InputError(
-            f"a monitor needs a method with a guarantee on the target, {method.name} has none of its own. "
+            f"a monitor needs a method with a promise about the target, {method.name} has none of its own. "
             "Choose PS-LP, PS-W, PS-C or PS-LW."
         )
     return method
@@ -133,8 +133,8 @@ def is_later_look(known: Labelled, rows: Tally, sheet: str | None) -> bool:
         )
     if not known.in_source:
         raise InputError(
-            f"the labelled rows of {known.period} are no longer the source: a later period refuted them, or the "
-            "first source was chosen again. Label rows of a later period."
+            f"the labelled rows of {known.period} are no longer the source: a later period contradicts them, or "
+            "the first source was chosen again. Label rows of a later period."
         )
     if known.rows == rows:
         return False

@@ -544,7 +544,7 @@ class Monitor:
             If there is none, or it has other classes or another score than the source.
         """
         if certificate is None:
-            raise InputError("no certificate to adopt: the rows of that period refute label shift.")
+            raise InputError("no certificate to adopt: label shift was rejected in that period.")
         self._use(certificate, "adopted")
 
     def offer(self, certificate: Certificate) -> bool:
@@ -693,8 +693,8 @@ class Monitor:
             is_refuted = found.report.verdict == "shift-rejected"
             if not is_refuted and not self.source_number:
                 raise InputError(
-                    f"{period} does not refute label shift ({found.report.verdict}), so the source that was given "
-                    "stays the better one. Labels can still certify sets for this period: "
+                    f"{period} does not contradict label shift ({found.report.verdict}), so the source that was "
+                    "given stays the better one. Labels can still certify sets for this period: "
                     "calibrate(..., labelled=...)."
                 )
             check.check_new_source(labelled, certificate, sheet, self._source, found.target, self.request)

@@ -81,7 +81,7 @@ class InUse:
         made = self.certificate
         which = "the certificate that was given" if self.choice == "given" else "a certificate made elsewhere"
         if self.period is not None:
-            kind = "certificate by labelled rows" if self.choice == "labelled" else "fresh certificate"
+            kind = "certificate by labelled rows" if self.choice == "labelled" else "new certificate"
             which = f"the {kind} of {self.period}"
         how = {"first": ", the first period", "adopted": ", adopted"}.get(self.choice, "")
         return f"{which}{how} ({made.method}, epsilon {given(made.epsilon)}, made {made.provenance.created})"

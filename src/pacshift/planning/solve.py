@@ -308,8 +308,9 @@ class Question:
         if math.isinf(needed):
             tried = f"{int(curve.rows[-1]):,} {self.over.removeprefix('n_')} rows"
             raise InputError(
-                f"a mean size of {self.size:g} cannot be reached: {tried} still give {curve.sizes[-1]:.3f}. Ask "
-                "for larger sets, add rows of the other kind, allow a larger epsilon, or use a better classifier."
+                f"sets of {self.size:g} labels on average cannot be reached: {tried} still give "
+                f"{curve.sizes[-1]:.3f}. Ask for larger sets, add rows of the other kind, allow a larger epsilon, "
+                "or use a better classifier."
             )
         digits = 10 ** max(0, math.floor(math.log10(needed)) - 1)
         return self.at(int(math.ceil(needed / digits) * digits))  # two digits: the simulation does not know more

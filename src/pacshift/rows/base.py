@@ -100,7 +100,7 @@ class Faults:
                 "classes=."
             )
         if self.n_rows and not n_usable:
-            raise InputError(f"the table has no usable row: {self.in_words}. At least one example is needed.")
+            raise InputError(f"the table has no usable row: {self.in_words}. At least one is needed.")
         if self.n_rows and not drop_invalid:
             raise InputError(f"{self.in_words}. Fix them, or leave them out with drop_invalid=True.")
 
@@ -311,7 +311,7 @@ class Rows(ABC):
                 progress(n_done, total)
         bad.raise_if_any(self.classes, drop_invalid=self.drop_invalid, n_usable=found.n_given)
         if not found.n_given:
-            raise InputError("the table has no usable row. At least one example is needed.")
+            raise InputError("the table has no usable row. At least one is needed.")
 
     def fold(
         self, work: Callable[[Batch], T], doing: Doing, *, keep: Sequence[str] = (), every: bool = False

@@ -171,7 +171,7 @@ class SparkRows(ArrowRows):
         n_usable = total.n_rows - total.faults.n_rows
         total.faults.raise_if_any(self.classes, drop_invalid=self.drop_invalid, n_usable=n_usable)
         if total.tally is None or not n_usable:
-            raise InputError("the data frame has no usable row. At least one example is needed.")
+            raise InputError("the data frame has no usable row. At least one is needed.")
         in_all = total.n_rows if self.chosen is None else self.chosen.rows + left_out.n_rows
         left_out.add(total.faults)
         self.last.files = {"": FileRows(in_all, n_usable, left_out)}

@@ -204,12 +204,9 @@ def _stated(known: Interval) -> list[int]:
 
 def _draws(certificate: Certificate) -> str:
     """What was drawn independently: rows, or groups of them."""
-    kinds = {side: "groups" if one else "rows" for side, one in _grouped(certificate).items()}
-    if not certificate.n_target:
-        return kinds["source"]
-    return (
-        kinds["source"] if len(set(kinds.values())) == 1 else "source {source} and target {target}".format(**kinds)
-    )
+    source, target = ("groups" if side in _grouped(certificate) else "rows" for side in ("source", "target"))
+    alike = source == target or not certificate.n_target
+    return source if alike else f"source {source} and target {target}"
 
 
 def outside(certificate: Certificate) -> str:
@@ -237,7 +234,7 @@ def _assumptions(certificate: Certificate) -> Iterator[Statement]:
     facts, share, target = certificate.facts, certificate.contamination, promises_target(certificate)
     if certificate.guarantee == "none":
         return
-    sides = {side: one for side, one in _grouped(certificate).items() if one is not None}
+    sides = _grouped(certificate)
     said = ["Future cases come from the same population as the source."]
     if target and not facts.assumes_label_shift:
         said = [RANDOM_SAMPLE]
@@ -324,7 +321,8 @@ def _change(certificate: Certificate) -> Iterator[Statement]:
         return f"{verb} from {percent(before[label])} to {f'between {now}' if ' and ' in now else now}"
 
     def may(label: int) -> str:
-        return f"{between(bounds.lower[label], bounds.upper[label])} (source: {percent(before[label])})"
+        share = between(bounds.lower[label], bounds.upper[label])
+        return f"{share} of the target (source: {percent(before[label])})"
 
     if not is_bound:
         first = f"{name} went {told(label)} (an estimate)."
@@ -332,10 +330,7 @@ def _change(certificate: Certificate) -> Iterator[Statement]:
     elif n_moved:
         first, every = f"{name} {told(label)}.", f"{_named(certificate, order[:n_moved], told)}."
     else:
-        first = (
-            f"uncertain. {name} may make up {between(bounds.lower[label], bounds.upper[label])} of the target "
-            f"(source: {percent(before[label])})."
-        )
+        first = f"uncertain. {name} may make up {may(label)}."
         every = (
             f"no class is shown to have changed its share. The widest ranges: {_named(certificate, order, may)}."
         )
@@ -564,9 +559,10 @@ def size_words(sizes: Any, *, never_empty: bool = False) -> str:
     )
 
 
-def _grouped(certificate: Certificate) -> dict[str, Grouped | None]:
+def _grouped(certificate: Certificate) -> dict[str, Grouped]:
     """How rows of the two sides came in groups, where they did."""
-    return {"source": certificate.source_grouped, "target": certificate.target_grouped}
+    sides = {"source": certificate.source_grouped, "target": certificate.target_grouped}
+    return {side: one for side, one in sides.items() if one is not None}
 
 
 def _group_name(certificate: Certificate) -> str:
@@ -593,8 +589,7 @@ def _data(certificate: Certificate) -> Iterator[Statement]:
     )
     yield Statement("data", "", said)
     counted = {"source": n_source, "target": n_target}
-    grouped = {side: one for side, one in _grouped(certificate).items() if one is not None}
-    parts = [f"{counted[side]:,} of {one.rows:,} {side} rows" for side, one in grouped.items()]
+    parts = [f"{counted[side]:,} of {one.rows:,} {side} rows" for side, one in _grouped(certificate).items()]
     if parts:
         said = f"Groups: one random row per {_group_name(certificate)} was counted: {', '.join(parts)}."
         yield Statement("groups", "", said)
@@ -605,22 +600,15 @@ def _data(certificate: Certificate) -> Iterator[Statement]:
     ]
     if parts:
         more = f", and of {len(found) - MAX_LISTED} more files" if len(found) > MAX_LISTED else ""
-        said = (
-            f"Left out: {', '.join(parts)}{more}. If such rows differ from the others, the promise is not about "
-            "them."
-        )
-        counts = {
-            side: sum(one.left_out or 0 for one in found if one.role == side) for side in ("source", "target")
-        }
-        short = " and ".join(f"{count:,} {side}" for side, count in counts.items() if count)
-        yield Statement("left out", f"Left out: {short} rows. The promise is not about such rows.", said)
+        apart = "If such rows differ from the others, the promise is not about them."
+        counts = [(side, sum(one.left_out or 0 for one in found if one.role == side)) for side in counted]
+        short = " and ".join(f"{count:,} {side}" for side, count in counts if count)
+        about = f"Left out: {short} rows. The promise is not about such rows."
+        yield Statement("left out", about, f"Left out: {', '.join(parts)}{more}. {apart}")
     least = certificate.accuracy
     if least is not None and tells_accuracy(least, certificate.prevalence, len(certificate.classes)):
-        said = (
-            f"Accuracy: the top label is right for {at_least(least)} of target cases; same confidence and "
-            "assumptions."
-        )
-        yield Statement("accuracy", "", said)
+        said = f"the top label is right for {at_least(least)} of target cases; same confidence and assumptions."
+        yield Statement("accuracy", "", f"Accuracy: {said}")
 
 
 def tells_accuracy(least: float | None, mix: Interval | None, n_classes: int) -> bool:

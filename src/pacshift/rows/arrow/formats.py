@@ -244,13 +244,13 @@ class Npz(Source):
         main = scores or labels
         if main is None:
             raise InputError(
-                f"{file}: it must hold numbers {self._scores or SCORES!r} with one row per example; it holds "
+                f"{file}: it must hold numbers {self._scores or SCORES!r} in a matrix; it holds "
                 f"{ {name: array.shape for name, array in arrays.items()} }. Name the scores: scores=NAME."
             )
         given = arrays[main]
         if main == scores and (given.ndim != 2 or given.dtype.kind not in "fiu" or given.shape[1] < 2):
             raise InputError(
-                f"{file}: {main!r} must hold numbers with one row per example and one column per class, at least "
+                f"{file}: {main!r} must hold numbers with one column per class, at least "
                 f"2; it holds {given.dtype} of shape {given.shape}."
             )
         columns, n_rows = dict[str, Any](), len(given)
