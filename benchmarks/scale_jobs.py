@@ -139,9 +139,9 @@ def _polars(path: str) -> Any:
 
 
 def _tally(job: dict[str, Any], *, soft: bool = True) -> Any:
-    from pacshift import read
+    from pacshift import tally_table
 
-    return read(job["path"], label="label", scores=job.get("scores", "p_*")).tally(soft=soft)
+    return tally_table(job["path"], label="label", scores=job.get("scores", "p_*"), soft=soft)
 
 
 def _sets(job: dict[str, Any]) -> Any:

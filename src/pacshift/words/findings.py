@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 FEWEST_ROWS_ALIKE = 50
 """With fewer rows, source and target may well have the same counts by chance. A round number; not measured."""
 
+FEWEST_CELLS = 16
+"""From so many counts on it is no chance that all are even: it happens to one table in 65,000. A round number."""
+
 MAX_APART = 3
 """Classes whose shares are named where they differ; the others are counted."""
 
@@ -86,6 +89,13 @@ def suspicious(tally: Tally) -> tuple[str, ...]:
             "source and target look like the same rows: as many for every predicted label and top-score bin. If "
             "they are, nothing was learned about the target."
         )
+    for name, cells in (("source", source), ("target", target)):
+        times = int(np.gcd.reduce(cells.counts)) if len(cells.counts) >= FEWEST_CELLS else 1
+        if times > 1:
+            found.append(
+                f"every {name} row seems to be there {times:,} times: all counts are multiples of {times:,}. "
+                "Copies are not independent, and the promise does not hold with them: leave them out."
+            )
     right = int(source.counts[source.predicted == source.labels].sum()) if are_many else source.n_rows
     if right * tally.n_classes < source.n_rows:
         found.append(

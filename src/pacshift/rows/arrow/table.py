@@ -132,9 +132,10 @@ def tally_table(
     soft: bool = True,
     bins: bool = True,
     sha256: bool = False,
+    progress: Progress | None = None,
     **reading: Any,
 ) -> Tally:
-    """Count a table of any size: ``read(table, label=label, ...).tally(score, ...)``.
+    """Count a table of any size: ``read(table, label=label, ...).tally(score, ...)``, and keep nothing of it.
 
     Parameters
     ----------
@@ -146,6 +147,8 @@ def tally_table(
         What is compared with thresholds, as in ``Rows.tally``.
     grid, soft, bins, sha256 : bool
         What is counted, as in ``Rows.tally``.
+    progress : callable, optional
+        Called with the rows done so far and, where known, the rows in all.
     **reading : Any
         How the table is read, as in ``read``.
 
@@ -169,7 +172,8 @@ def tally_table(
     [[1, 1], [0, 1]]
     >>> folder.cleanup()
     """
-    return read(table, label=label, **reading).tally(score, grid=grid, soft=soft, bins=bins, sha256=sha256)
+    rows = read_rows(table, label=label, keep=False, watch=told(progress), **reading)
+    return rows.tally(score, grid=grid, soft=soft, bins=bins, sha256=sha256)
 
 
 def read_rows(
