@@ -22,7 +22,7 @@ from pacshift.acceptance.plan import (
     within_limits,
 )
 from pacshift.acceptance.wealth import WealthTest, label_loss, loss
-from pacshift.arrays import FloatArray, Label
+from pacshift.arrays import BoolArray, FloatArray, Label
 from pacshift.bounds import Interval, binomial_cdf, clopper_pearson
 from pacshift.errors import InputError
 from pacshift.methods.base import AcceptedByLabel, Method, Solution, Task
@@ -51,7 +51,7 @@ MAX_CLASSES = 200
 """With more classes the region's linear programs take too long, as for PS-LP. Labelled rows have no limit."""
 
 
-LIMITED = " It would have to keep the limits of label_error= too."
+LIMITED = "a rule must also keep every limit of label_error=."
 NO_LABEL = (
     "no rule passes: by the rows that plan, no label would be shown to keep its limit, label_error=. Add rows."
 )
@@ -166,8 +166,7 @@ class Accept(Method):
             kept = rule
         box = within_known(region.prevalence, task.known, 0.0)
         if kept is None or not used[kept].any():
-            how = {"limited": bool(limited), "no_label": not used.any()}
-            reasons = nothing_passes(tally, task, region, float(scores.min()), **how)
+            reasons = beside_limits(nothing_passes(tally, task, region, float(scores.min())), limits, used)
             return Solution(np.full(n_classes, np.inf), prevalence=box, accuracy=region.accuracy, reasons=reasons)
 
         def by_label(beside: float) -> AcceptedByLabel:
@@ -232,17 +231,12 @@ def tested_error(
     return found
 
 
-def nothing_passes(
-    tally: Tally, task: Task, region: PrevalenceRegion, score: float, *, limited: bool, no_label: bool
-) -> tuple[str, ...]:
+def nothing_passes(tally: Tally, task: Task, region: PrevalenceRegion, score: float) -> str:
     """Why nothing is accepted, and about how many more rows would change it, by the plan of the best rule."""
-    also = LIMITED if limited else ""
-    if no_label:
-        return (NO_LABEL,)
     if score >= 0:
         return (
             f"no rule passes: by the rows that plan, more than {given(task.epsilon)} are wrong among what any "
-            f"rule accepts.{also}",
+            "rule accepts."
         )
     label = int(np.argmax(region.prevalence.upper / np.sqrt(tally.class_counts + 1)))
     more = max(1.5, score**-2)
@@ -251,8 +245,15 @@ def nothing_passes(
         f"no rule passes: {tally.n_source:,} source and {tally.n_target:,} target rows are too few to show that "
         f"at most {given(task.epsilon)} are wrong among what is accepted. By the plan, {times} would do. "
         f"Source rows of class {tally.classes[label]!r} help most: it has {tally.class_counts[label]:,}, and "
-        f"may be up to {up(region.prevalence.upper[label])} of the target.{also}",
+        f"may be up to {up(region.prevalence.upper[label])} of the target."
     )
+
+
+def beside_limits(reason: str, limits: FloatArray, used: BoolArray) -> tuple[str, ...]:
+    """The reason why nothing is accepted, and what limits have to do with it; ``used``: labels of the plan."""
+    if not used.any():
+        return (NO_LABEL,)
+    return (reason, LIMITED) if (limits < 1).any() else (reason,)
 
 
 @dataclass(frozen=True)
@@ -306,13 +307,11 @@ class AcceptByLabels(Method):
                 break  # Lemma 6
             kept = rule
         if kept is None or not used[kept].any():
-            failed = (
+            reason = (
                 f"no rule passes: on the {rows:,} labelled target rows of the test, not even the strictest rule "
                 f"shows that at most {given(task.epsilon)} are wrong among what it accepts. Label more rows."
-                f"{LIMITED if (limits < 1).any() else ''}"
             )
-            reasons = (failed if used.any() else NO_LABEL,)
-            return Solution(np.full(tally.n_classes, np.inf), reasons=reasons)
+            return Solution(np.full(tally.n_classes, np.inf), reasons=beside_limits(reason, limits, used))
         by_label = partial(table_by_labels, tables[kept], unknown + labelled.n_blank)
         return Solution(single_cuts(path[kept]), by_label=by_label)
 
