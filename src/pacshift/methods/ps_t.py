@@ -95,7 +95,7 @@ def misses_seen(
         return ()
     missed, rows = labelled.test.misses(thresholds), labelled.test.class_counts
     order = [each for each in np.argsort(-missed, kind="stable").tolist() if rows[each]]
-    listed = [f"{missed[each]} of {rows[each]} of {classes[each]!r}" for each in order[:MAX_LISTED]]
+    listed = [f"{missed[each]} of {rows[each]} of class {classes[each]!r}" for each in order[:MAX_LISTED]]
     more = f", and so on for {len(order) - len(listed)} more classes" if len(order) > len(listed) else ""
     unknown = f", with {labelled.n_unknown} that nobody could label" if labelled.n_unknown else ""
     without = [name for name, count in zip(classes, labelled.counted.class_counts, strict=True) if not count]
