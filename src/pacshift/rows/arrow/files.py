@@ -87,8 +87,8 @@ def _expand(path: Path) -> list[Path]:
         raise InputError(f"{path}: no such file or folder.")
     if path.suffix.lower() not in KINDS:
         raise InputError(
-            f"{path}: unknown file type. Use {one_of(list(KINDS))}. From arrays: np.savez('scores.npz', "
-            "probs=scores, labels=labels)."
+            f"{path}: unknown file type. Use {one_of(list(KINDS))}. From torch: np.save('scores.npy', "
+            "tensor.float().numpy())."
         )
     return [path]
 

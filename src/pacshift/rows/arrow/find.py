@@ -60,7 +60,7 @@ def find_layout(source: Source, asked: Asked) -> Layout:
     schema, names, label, group = source.schema, list(source.schema.names), asked.label, asked.group
     classes = None if asked.classes is None else check_classes(asked.classes)
     if label is not None:
-        if label == "label" and label not in names and source.usual is not None:
+        if label in ("label", source.label_file) and label not in names and source.usual is not None:
             label = source.usual.label or label
         _require_names(source, label, "label")
     wanted = [] if asked.scores is None else [asked.scores, *(part.strip() for part in asked.scores.split(","))]

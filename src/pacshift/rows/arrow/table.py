@@ -52,7 +52,7 @@ def read(
     Parameters
     ----------
     table : path-like, sequence of path-like or frame
-        Parquet, Feather, CSV or NPZ files, or folders of them. All together are one table. Or a frame of
+        Parquet, Feather, CSV, NPZ or NPY files, or folders of them. All together are one table. Or a frame of
         pandas or polars, a lazy frame of polars, a relation of DuckDB, anything else with
         ``__arrow_c_stream__``, or a data frame of Spark, which is counted on its cluster.
     label : str, optional
