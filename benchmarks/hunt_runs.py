@@ -236,7 +236,7 @@ def nearby(case: Try, number: int) -> Try:
 
 def random_options(subject: Subject, rng: np.random.Generator) -> tuple[str, ...]:
     """None to four options; at most one of them says what the score is. What a method needs is among them."""
-    possible = OF_OTHERS.get(subject.name, OPTIONS.keys())
+    possible = OF_OTHERS.get(subject.name, OPTIONS.keys() - {"label_error"})  # accept alone has it
     wanted = [name for name in OPTIONS if name in possible]
     chosen = rng.permutation(wanted)[: rng.choice(5, p=[0.35, 0.2, 0.25, 0.15, 0.05])].tolist()
     scores = [name for name in chosen if name.startswith("score=")]

@@ -1,4 +1,4 @@
-"""The pages "In a service" and "Deploy": their examples run where their libraries are installed, and compile."""
+"""Examples of the pages "In a service", "Deploy" and "Large tables" compile, and run if their libraries are here."""
 
 import re
 import shlex
@@ -15,7 +15,8 @@ from commands import Data, make_tables, run
 from pacshift import Certificate
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = "".join((ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("serving.md", "deploy.md"))
+PAGES = ("serving.md", "deploy.md", "scale.md")
+PAGE = "".join((ROOT / "docs" / name).read_text(encoding="utf-8") for name in PAGES)
 PYTHON: list[str] = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 YAML: list[str] = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
 

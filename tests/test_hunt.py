@@ -17,6 +17,7 @@ from benchmarks.hunt import Effort, groups, hunt
 from benchmarks.hunt_laws import NEW_KIND, Atoms, Pieces
 from benchmarks.hunt_routes import NAMED_ONLY, ROUTES
 from benchmarks.hunt_runs import (
+    ACCEPT,
     DEFAULT,
     NAMED,
     SCAN,
@@ -33,6 +34,7 @@ from benchmarks.hunt_tries import (
     DESIGNS,
     ERROR,
     NOT_JUDGED,
+    OF_OTHERS,
     OPTIONS,
     PREVALENCE,
     Subject,
@@ -290,11 +292,16 @@ def test_every_promise_has_its_turn(tries: list[Try]) -> None:
     assert min(min(case.world.counts) for case in tries if not case.world.iid) == 0
 
 
-def test_every_pair_of_options_has_its_turn() -> None:
+@pytest.mark.parametrize(
+    ("subject", "options"),
+    [(DEFAULT, OPTIONS.keys() - {"label_error"}), (ACCEPT, OF_OTHERS[ACCEPT.name])],
+    ids=["calibrate", "accept"],
+)
+def test_every_pair_of_options_has_its_turn(subject: Subject, options: set[str]) -> None:
     rng = np.random.default_rng(0)
-    asked = [random_options(DEFAULT, rng) for _ in range(700)]
-    pairs = {frozenset(pair) for options in asked for pair in combinations(options, 2)}
-    possible = {frozenset(pair) for pair in combinations(OPTIONS, 2)}
+    asked = [random_options(subject, rng) for _ in range(700)]
+    pairs = {frozenset(pair) for chosen in asked for pair in combinations(chosen, 2)}
+    possible = {frozenset(pair) for pair in combinations(options, 2)}
     assert pairs == {pair for pair in possible if sum(name.startswith("score=") for name in pair) < 2}
 
 
