@@ -1,4 +1,4 @@
-"""Examples of the pages "In a service", "Deploy" and "Large tables" compile, and run if their libraries are here."""
+"""Examples of the pages "In a service", "Deploy" and "Large tables" compile, and run where their libraries are."""
 
 import re
 import shlex
