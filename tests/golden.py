@@ -308,6 +308,12 @@ def in_memory() -> Iterator[tuple[str, Request]]:
     S32, T32 = S.astype("f4"), T.astype("f4")
     yield "calibrate sheet float32", calibrate(S32, ys, T32, labelled=sheet(T32))
 
+    accept = asking(pacshift.accept, file_of, error=0.1, **named)
+    yield "accept", accept(S, ys, T)
+    yield "accept limits", accept(S, ys, T, label_error=0.2)
+    yield "accept target labels groups", accept(S, ys, T, target_labels=some, **groups)
+    yield "accept sheet", accept(S, ys, T, labelled=sheet(T))
+
     both = Tally.from_scores(S, ys, **named) + Tally.from_target(T, **named)
     grid = Tally.from_scores(S, ys, grid=True, **named) + Tally.from_target(T, **named)
     for name, tally in (("exact", both), ("grid", grid)):
@@ -320,6 +326,7 @@ def in_memory() -> Iterator[tuple[str, Request]]:
 
     shares = asking(pacshift.prevalence, shares_of, **named)
     yield "prevalence", shares(S, ys, T)
+    yield "prevalence target labels", shares(S, ys, T, target_labels=some)
     yield "prevalence groups", shares(S, ys, T, **groups)
     yield "prevalence softmax known", shares(logits_s, ys, logits_t, softmax=True, **known)
     yield "prevalence NaN", shares(S, ys, lacking)
@@ -402,6 +409,8 @@ calibrate drop KIND: calibrate sb.KIND tb.KIND --drop-invalid
 calibrate drop group KIND: calibrate sb.KIND tb.KIND --drop-invalid --group patient_id
 calibrate target label KIND: calibrate s.KIND t.KIND --target-label truth
 calibrate bad KIND: calibrate sb.KIND tb.KIND
+accept KIND: accept s.KIND t.KIND --error 0.1
+accept target label KIND: accept s.KIND t.KIND --error 0.1 --target-label truth
 prevalence KIND: prevalence s.KIND t.KIND
 prevalence group KIND: prevalence s.KIND t.KIND --group patient_id
 prevalence softmax KIND: prevalence sl.KIND tl.KIND --softmax
