@@ -311,7 +311,7 @@ def in_memory() -> Iterator[tuple[str, Request]]:
     accept = asking(pacshift.accept, file_of, error=0.1, **named)
     yield "accept", accept(S, ys, T)
     yield "accept limits", accept(S, ys, T, label_error=0.2)
-    yield "accept target labels groups", accept(S, ys, T, target_labels=some, **groups)
+    yield "accept target labels groups", accept(S, ys, T, target_labels=some, labels_per="row", **groups)
     yield "accept sheet", accept(S, ys, T, labelled=sheet(T))
 
     both = Tally.from_scores(S, ys, **named) + Tally.from_target(T, **named)
@@ -465,7 +465,7 @@ def as_commands() -> Iterator[tuple[str, Request]]:
         return (line.split(": ", 1) for line in text.splitlines())
 
     def asked(words: str) -> list[Any]:
-        return command(f"{words}{' -o c.json --force' if words.startswith('calibrate') else ''} --json")
+        return command(f"{words}{' -o c.json --force' if words.startswith(('calibrate', 'accept')) else ''} --json")
 
     def written(words: str, out: str) -> list[Any]:
         return [asked(f"{words} -o {out} --force"), Path(out).read_text("utf-8")]
