@@ -465,7 +465,8 @@ def as_commands() -> Iterator[tuple[str, Request]]:
         return (line.split(": ", 1) for line in text.splitlines())
 
     def asked(words: str) -> list[Any]:
-        return command(f"{words}{' -o c.json --force' if words.startswith(('calibrate', 'accept')) else ''} --json")
+        writes = words.startswith(("calibrate", "accept"))
+        return command(f"{words}{' -o c.json --force' if writes else ''} --json")
 
     def written(words: str, out: str) -> list[Any]:
         return [asked(f"{words} -o {out} --force"), Path(out).read_text("utf-8")]
