@@ -81,6 +81,14 @@ class Records:
             self.raw.validate(full=True)
         return self.raw
 
+    @property
+    def n_bytes(self) -> int:
+        """What keeping it takes."""
+        try:
+            return int(self.data.nbytes)
+        except pa.ArrowTypeError:  # older releases of Arrow cannot tell for views of texts
+            return int(self.data.get_total_buffer_size())
+
 
 class Source(ABC):
     """A table that can be scanned any number of times, its rows in the same order each time."""

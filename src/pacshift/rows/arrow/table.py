@@ -277,7 +277,7 @@ class ArrowRows(Rows):
         found, n_bytes = list[Records](), 0
         for batch in self.source.batches(layout.columns, len(layout.classes), named, others):
             if kept.wanted:
-                n_bytes += batch.data.nbytes
+                n_bytes += batch.n_bytes
                 found.append(batch)
                 if n_bytes > MAX_KEPT_BYTES:
                     kept.wanted, found = False, []
