@@ -69,9 +69,10 @@ docs: .stamps/dev ## build the documentation into site/ (warnings are errors)
 	@echo "open site/index.html, or with search: $(PYTHON) -m http.server --directory site"
 
 floor: .stamps/floor ## run the core tests with the oldest supported versions (needs Python 3.11)
-	@# Old releases warn about the newer packages below them, so warnings are not errors here.
+	@# Old releases warn about the newer packages below them, so warnings are not errors here. Matplotlib logs its own
+	@# when it is first imported, which no test should have to hear: so that is before all of them.
 	@if [ -x $(FLOOR)/pytest ]; then set -x; \
-		$(FLOOR)/python -m pytest $(PARALLEL) -W default --disable-warnings \
+		$(FLOOR)/python -m pytest $(PARALLEL) -p matplotlib.style -W default --disable-warnings \
 			-m 'not (long or montecarlo or spark or browser)' $(CORE_TESTS); fi
 
 train-test: .stamps/train ## run the tests of `python -m paper train` and pacshift.torch in an environment of its own, with torch
