@@ -72,7 +72,7 @@ floor: .stamps/floor ## run the core tests with the oldest supported versions (n
 	@# Old releases warn about the newer packages below them, so warnings are not errors here. Matplotlib logs its own
 	@# when it is first imported, which no test should have to hear: so that is before all of them.
 	@if [ -x $(FLOOR)/pytest ]; then set -x; \
-		$(FLOOR)/python -m pytest $(PARALLEL) -p matplotlib.style -W default --disable-warnings \
+		$(FLOOR)/python -m pytest $(PARALLEL) -p matplotlib.pyplot -W default --disable-warnings \
 			-m 'not (long or montecarlo or spark or browser)' $(CORE_TESTS); fi
 
 train-test: .stamps/train ## run the tests of `python -m paper train` and pacshift.torch in an environment of its own, with torch
