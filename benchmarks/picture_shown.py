@@ -29,7 +29,7 @@ THIN = {
     "Polars": "#8c6d46",
 }
 """Colours of floors and peers, by the first words of their titles."""
-OUR_COLOURS = ("#00735c", "#1f77b4", "#d62728", "#17becf")
+OUR_COLOURS = ("#00735c", "#1f77b4", "#d62728", "#17becf", "#ff7f0e")
 
 
 @dataclass
