@@ -200,13 +200,36 @@ def test_bad_input_is_named(data: Any) -> None:
         wrap(FrozenEstimator(two_outputs)).calibrate(X[SOURCE], y[SOURCE])
 
 
-def test_a_failed_calibration_keeps_no_certificate_of_the_wrong_kind(data: Any) -> None:
-    X, y = data
-    model = trained(data)
-    before = model.certificate_
-    with pytest.raises(InputError):
-        model.calibrate(X[SOURCE], y[SOURCE] + 7, X[TARGET])
-    assert model.certificate_ is before
+REFUSING: dict[str, Any] = {
+    "target": lambda model, X, y: model.calibrate(X[SOURCE], y[SOURCE], -3 * X[TARGET]),
+    "labels": lambda model, X, y: model.calibrate(X[SOURCE], y[SOURCE] + 7, X[TARGET]),
+    "index": lambda model, X, y: model.calibrate(pd.DataFrame(X[SOURCE]), pd.Series(y[SOURCE])[::-1], X[TARGET]),
+    "features": lambda model, X, y: model.calibrate(X[SOURCE][:, :2], y[SOURCE], X[TARGET]),
+    "epsilon": lambda model, X, y: model.set_params(epsilon=2).calibrate(X[SOURCE], y[SOURCE], X[TARGET]),
+    "fit": lambda model, X, y: model.fit(X[TRAIN], y[SOURCE][1:]),
+}
+
+
+@pytest.mark.parametrize("step", REFUSING)
+def test_a_step_that_fails_leaves_no_older_answer(data: Any, step: str) -> None:
+    model, (X, y) = trained(data), data
+    with pytest.raises((PacshiftError, ValueError)) as caught:
+        REFUSING[step](model, X, y)
+    assert isinstance(caught.value, AssumptionError) == (step == "target")
+    assert not hasattr(model, "certificate_")
+    assert hasattr(model, "estimator_") == (step != "fit")
+    for ask in (model.predict_set, model.predict_labels):
+        with pytest.raises(NotFittedError) as said:
+            ask(X)
+        if step != "fit":  # which leaves no model either
+            assert str(caught.value) in str(said.value)
+    if step == "target":
+        assert "has no certificate (its last calibrate ended with AssumptionError: " in str(said.value)
+        model.calibrate(X[SOURCE], y[SOURCE], X[TARGET]).predict_set(X)
+        model.fit(X[TRAIN], y[TRAIN])
+        with pytest.raises(NotCalibratedError) as said:  # no longer because of that failure
+            model.predict_set(X)
+        assert "AssumptionError" not in str(said.value)
 
 
 def test_score_is_accuracy_and_model_selection_works(data: Any) -> None:

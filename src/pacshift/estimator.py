@@ -1,7 +1,8 @@
 """scikit-learn: a classifier that answers with sets, and a scorer that compares models by them."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from copy import copy
 from datetime import date
 from functools import partial
@@ -147,7 +148,7 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, **fit_params: Any) -> "PACClassifier":
-        """Fit a clone of ``estimator``. This deletes an earlier certificate, which belonged to another model.
+        """Fit a clone of ``estimator``. This first deletes an earlier model and its certificate.
 
         Parameters
         ----------
@@ -163,10 +164,10 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
         PACClassifier
             The object itself.
         """
-        self.__dict__.pop("certificate_", None)
-        require_same_index(index_of(X), y, "fit", rows="X", what="y")
-        labels = y if y is None else column_or_1d(y, warn=True)  # None: the estimator words that error itself
-        self.estimator_ = clone(self._given()).fit(X, labels, **fit_params)
+        with self._replace("fit", "estimator_", "certificate_"):
+            require_same_index(index_of(X), y, "fit", rows="X", what="y")
+            labels = y if y is None else column_or_1d(y, warn=True)  # None: the estimator words that error itself
+            self.estimator_ = clone(self._given()).fit(X, labels, **fit_params)
         return self
 
     def calibrate(
@@ -183,6 +184,8 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
         labelled: LabelSheet | str | os.PathLike[str] | None = None,
     ) -> "PACClassifier":
         """Compute the certificate from a labelled source and an unlabelled target, both not used in training.
+
+        This first deletes an earlier certificate: after an error there are no sets.
 
         Parameters
         ----------
@@ -222,41 +225,42 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
         UnfinishedSheetError
             If the sheet is not filled in as far as its first look.
         """
-        self.estimator_ = self._model()
-        require_same_index(index_of(X_source), y_source, "source", rows="X_source", what="y_source")
-        require_same_index(index_of(X_target), target_labels, "target", rows="X_target", what="target_labels")
-        require_same_index(index_of(X_source), groups, "source", rows="X_source", what="groups")
-        require_same_index(index_of(X_target), target_groups, "target", rows="X_target", what="target_groups")
-        source, target = self._scores(X_source), None if X_target is None else self._scores(X_target)
-        classes = getattr(self.estimator_, "classes_", None)
-        if classes is None or np.ndim(classes) != 1:
-            raise InputError(
-                f"{type(self.estimator_).__name__} must be a classifier with one list of classes in classes_, "
-                f"got {classes!r}."
-            )
-        seed: RngLike = self.random_state
-        if isinstance(seed, np.random.RandomState):  # which only scikit-learn knows: it gives its next number
-            seed = int(seed.randint(2**31 - 1))
-        apart = ("estimator", "score_function", "random_state")  # all others are called as in calibrate
-        asked = {name: value for name, value in self.get_params(deep=False).items() if name not in apart}
-        try:
-            self.certificate_ = calibrate(
-                source,
-                column_or_1d(y_source, warn=True),
-                target,
-                classes=list(classes),
-                score=self.score_function,
-                weights=weights,
-                rng=seed,
-                target_labels=target_labels,
-                labels_per=labels_per,
-                groups=groups,
-                target_groups=target_groups,
-                labelled=labelled,
-                **asked,
-            )
-        except AssumptionError as refusal:
-            raise _in_our_words(refusal, groups=target_groups is not None) from None
+        with self._replace("calibrate", "certificate_"):
+            self.estimator_ = self._model()
+            require_same_index(index_of(X_source), y_source, "source", rows="X_source", what="y_source")
+            require_same_index(index_of(X_target), target_labels, "target", rows="X_target", what="target_labels")
+            require_same_index(index_of(X_source), groups, "source", rows="X_source", what="groups")
+            require_same_index(index_of(X_target), target_groups, "target", rows="X_target", what="target_groups")
+            source, target = self._scores(X_source), None if X_target is None else self._scores(X_target)
+            classes = getattr(self.estimator_, "classes_", None)
+            if classes is None or np.ndim(classes) != 1:
+                raise InputError(
+                    f"{type(self.estimator_).__name__} must be a classifier with one list of classes in classes_, "
+                    f"got {classes!r}."
+                )
+            seed: RngLike = self.random_state
+            if isinstance(seed, np.random.RandomState):  # which only scikit-learn knows: it gives its next number
+                seed = int(seed.randint(2**31 - 1))
+            apart = ("estimator", "score_function", "random_state")  # all others are called as in calibrate
+            asked = {name: value for name, value in self.get_params(deep=False).items() if name not in apart}
+            try:
+                self.certificate_ = calibrate(
+                    source,
+                    column_or_1d(y_source, warn=True),
+                    target,
+                    classes=list(classes),
+                    score=self.score_function,
+                    weights=weights,
+                    rng=seed,
+                    target_labels=target_labels,
+                    labels_per=labels_per,
+                    groups=groups,
+                    target_groups=target_groups,
+                    labelled=labelled,
+                    **asked,
+                )
+            except AssumptionError as refusal:
+                raise _in_our_words(refusal, groups=target_groups is not None) from None
         return self
 
     def label_sheet(
@@ -323,7 +327,7 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
         Raises
         ------
         NotCalibratedError
-            If ``calibrate`` was not called since the last ``fit``.
+            If the last ``fit`` or ``calibrate`` left no certificate.
         """
         certificate = self._calibrated()
         sets = certificate.sets(self._scores(X))
@@ -347,7 +351,7 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
         Raises
         ------
         NotCalibratedError
-            If ``calibrate`` was not called since the last ``fit``.
+            If the last ``fit`` or ``calibrate`` left no certificate.
         """
         return self._calibrated().labels(self._scores(X))
 
@@ -431,14 +435,26 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
             tags.classifier_tags.poor_score = inner.classifier_tags.poor_score
         return tags
 
+    @contextmanager
+    def _replace(self, step: str, *names: str) -> Iterator[None]:
+        """Forget what a step makes anew before it starts, and remember how it failed."""
+        for name in (*names, "_failure"):
+            self.__dict__.pop(name, None)
+        try:
+            yield
+        except Exception as error:
+            self._failure = f" (its last {step} ended with {type(error).__name__}: {error})"
+            raise
+
     def _calibrated(self) -> Certificate:
         self._model()
         certificate: Certificate | None = getattr(self, "certificate_", None)
         if certificate is None:
+            why = getattr(self, "_failure", "")
             raise NotCalibratedError(
-                "This PACClassifier has no certificate yet, so it cannot make sets: call "
+                f"This PACClassifier has no certificate{why}, so it cannot make sets: call "
                 "calibrate(X_source, y_source, X_target) first, with data that the estimator was not trained on "
-                "(fit deletes an earlier certificate)."
+                "(fit and calibrate delete an earlier certificate before they start)."
             )
         return certificate
 
