@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from commands import Data, all_commands, bad, good, run
+from commands import Data, all_commands, bad, columns, good, run
 
 RISKY = ("=cmd|' /C calc'!A0", "+1+1", "-2+3", "@SUM(A1)", "\tx", "\rx", "plain", "-5")
 
@@ -85,6 +85,40 @@ def test_no_command_replaces_a_file_without_being_asked(data: Data, tmp_path: Pa
     assert "Choose another name, or overwrite it with --force." in bad(*report, old)
     assert "must name a file in a folder that exists" in bad(*report, tmp_path / "no" / "r.html")
     assert old.read_bytes() == b"precious"
+
+
+def test_an_output_of_an_earlier_run_is_never_taken_for_the_new_one(data: Data, tmp_path: Path) -> None:
+    """A run that fails leaves the old file: the certificate in use is not lost, but it is named."""
+    old, still = tmp_path / "old.json", f"{tmp_path / 'old.json'} is still what it was before this run."
+    calibrate = ["calibrate", data.source, data.target, "-m", "PS-LW", "-o", old]
+    assert "is still" not in good(*calibrate).output
+    kept = old.read_bytes()
+    assert still in bad(*calibrate, "--force", "--label", "no such column")
+    assert "is still" not in bad(*calibrate)  # which says that it exists
+    broken = tmp_path / "broken.parquet"
+    broken.write_bytes(b"PAR1")
+    page, sets = tmp_path / "old.html", tmp_path / "old.parquet"
+    for words in (
+        ["report", data.certificate, "-o", page],
+        ["predict", data.certificate, data.target, "-o", sets],
+    ):
+        good(*words)
+    for words in (["report", broken, "-o", page], ["predict", data.certificate, broken, "-o", sets]):
+        assert f"{words[-1]} is still what it was before this run." in bad(*words, "--force")
+    shifted = pa.table(columns(np.tile([[0.34, 0.33, 0.33], [0.02, 0.96, 0.02]], (1000, 1))))
+    pa.parquet.write_table(shifted, tmp_path / "shifted.parquet")
+    calibrate[2] = tmp_path / "shifted.parquet"
+    said = bad(*calibrate, "--refusal-page", page, "--force", "--json", code=3)
+    assert still in said
+    assert f"{page} is still" not in said  # it was written
+    assert old.read_bytes() == kept
+    calibrate[2] = data.target
+    said = good(*calibrate, "--refusal-page", page, "--force").stderr
+    assert said == f"note: {page} is still what it was before this run.\n"  # the page of the refusal before
+    other = good(*calibrate, "--model-id", "a", "--force").stderr
+    assert other == ""
+    said = run("predict", old, data.target, "--model-id", "b", "-o", sets, "--force").stderr
+    assert f"{sets} is still what it was before this run." in said
 
 
 def risky_tables(folder: Path) -> Path:

@@ -4,15 +4,19 @@ import inspect
 from collections.abc import Callable
 from dataclasses import MISSING, fields, is_dataclass
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any
 
+import typer
 from typer.core import TyperCommand, TyperGroup
 
-from pacshift.cli.console import all_options, exit_codes
+from pacshift.cli.console import all_options, exit_codes, note
 from pacshift.cli.options import PANELS
 from pacshift.errors import InputError
 
 _WORDS = "pacshift.words"
+_OUTPUTS = ("out", "refusal_page", "table")
+"""Options that name a file to write; ``table`` of `predict` is a list, and names what is read."""
 
 
 class _PlainFlags:
@@ -39,6 +43,23 @@ class Command(_PlainFlags, TyperCommand):
                 )
         return super().parse_args(ctx, args)
 
+    def invoke(self, ctx: Any) -> Any:
+        """Run it. An old output that was not replaced is named: it could be taken for the new one."""
+        named = [ctx.params.get(name) for name in _OUTPUTS if ctx.params.get("force")]
+        before = {file: _version(file) for file in named if isinstance(file, Path) and file.is_file()}
+        try:
+            result = super().invoke(ctx)
+        except BaseException as error:
+            for text in _left(before):
+                if isinstance(error, typer.Exit):
+                    note(text)
+                else:
+                    error.add_note(text)
+            raise
+        for text in _left(before):
+            note(text)
+        return result
+
     def get_params(self, ctx: Any) -> Any:
         params = super().get_params(ctx)
         params[-1].rich_help_panel = PANELS[-2]  # --help itself, beside --json and --quiet
@@ -61,6 +82,18 @@ class Commands(_PlainFlags, TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         with exit_codes():
             return super().invoke(ctx)
+
+
+def _version(file: Path) -> tuple[int, ...]:
+    """Differs once a file is replaced."""
+    found = file.stat()
+    return found.st_ino, found.st_mtime_ns, found.st_size
+
+
+def _left(before: dict[Path, tuple[int, ...]]) -> list[str]:
+    """A sentence for each of the files that was not replaced."""
+    unchanged = [file for file, version in before.items() if file.is_file() and _version(file) == version]
+    return [f"{file} is still what it was before this run." for file in unchanged]
 
 
 def one_by_one(command: Callable[..., None]) -> Callable[..., None]:

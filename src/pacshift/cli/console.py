@@ -6,6 +6,7 @@ Messages of the library name parameters; on the command line these are flags.
 import json
 import os
 import re
+import sys
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -196,7 +197,8 @@ def fail(error: object, code: int, head: str = "error", *, command: str = "") ->
     A refusal is the right answer and no error: its ``head`` says so. On a terminal a ``command`` in the error has
     a line of its own, which can be copied.
     """
-    line = " ".join(part.strip() for part in str(error).splitlines())  # blanks may belong to a file name
+    parts = [*str(error).splitlines(), *getattr(sys.exc_info()[1], "__notes__", ())]
+    line = " ".join(part.strip() for part in parts)  # blanks may belong to a file name
     console, quoted = messages(), f"`{command}`"
     apart = bool(command) and console.is_terminal and quoted in line
     first, rest = line.split(quoted, 1) if apart else (line, "")
