@@ -4,7 +4,9 @@ Frames in give frames out, with the index of the scores; labels with another ind
 computed when they are read (polars' lazy frames, relations of DuckDB, other Arrow streams) are read as a whole.
 """
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -32,6 +34,7 @@ def to_values(
     """The same for what is no stream, with values of the type they have."""
     is_arrow, found = _is_arrow(scores), column_names(scores)
     if found is None or not (is_arrow or hasattr(scores, "to_numpy")):
+        refuse_half(scores, name)
         return as_array(scores, name, "scores"), found
     if classes is not None:  # by name, never by position
         texts = [text_of(column) for column in found]
@@ -52,6 +55,7 @@ def to_values(
         if order != list(range(len(found))):
             by_place = scores.iloc[:, order] if hasattr(scores, "iloc") else None
             scores = scores.select(order) if is_arrow else scores[:, order] if by_place is None else by_place
+    refuse_half(scores, name)
     if not is_arrow:
         return as_array(scores.to_numpy(), name, "scores"), found
     try:
@@ -73,10 +77,13 @@ def _is_arrow(table: Any) -> bool:
 
 def to_floats(scores: Any, name: str) -> NDArray[np.floating[Any]]:
     """Numbers of any type as float32, if they are, or float64."""
+    if type(scores) is not np.ndarray:
+        refuse_half(scores, name)
     values = as_array(scores, name, "scores")
+    if values.dtype in (np.float32, np.float64):
+        return values
+    refuse_half(values.ravel().tolist() if values.dtype.kind == "O" else values, name)
     kind = values.dtype.kind
-    if values.dtype.name in ("float16", "bfloat16"):
-        raise half_error(name, values.dtype.name)
     if values.shape == () and kind == "O":
         raise InputError(
             f"{name}: scores must be an array or frame of numbers, got {type(values.item()).__name__}."
@@ -98,15 +105,53 @@ def to_floats(scores: Any, name: str) -> NDArray[np.floating[Any]]:
         raise InputError(
             f"{name}: scores must be real numbers, got dtype {values.dtype}. Convert the columns to floats."
         )
-    return values if values.dtype in (np.float32, np.float64) else values.astype(np.float64)
+    return values.astype(np.float64)
+
+
+_HALF = re.compile(r"b?float_?(16|[468](?!\d))|halffloat", re.IGNORECASE)
+"""Types of fewer bits than single precision, as libraries call them: float16, torch.bfloat16, Float8_e4m3fn."""
+
+
+def refuse_half(scores: Any, name: str) -> None:
+    """Refuse scores of which a column, a row or a number is of half precision or less.
+
+    Thresholds survive a rounding to single precision; the steps of half precision are 8,000 times as wide. A
+    matrix made of such columns and others has the type of the others: the parts have to be looked at.
+    """
+    for kind, place in number_types(scores):
+        if _HALF.search(kind):
+            raise half_error(name, f"{kind}{place}")
+
+
+def number_types(scores: Any) -> Iterator[tuple[str, str]]:
+    """The types of all parts of what may hold scores, each with its column, if it has one."""
+    if isinstance(scores, (list, tuple)):
+        kinds = set(map(type, scores))
+        if kinds and kinds <= {list, tuple}:
+            yield from number_types([*chain.from_iterable(scores)])
+            return
+        yield from ((kind.__name__, "") for kind in kinds if issubclass(kind, np.generic))
+        others = {kind for kind in kinds if not issubclass(kind, (float, int, str, np.generic))}
+        if others:
+            yield from {found for part in scores if type(part) in others for found in number_types(part)}
+        return
+    names = column_names(scores)
+    if names is None:
+        yield str(getattr(scores, "dtype", "")), ""
+        return
+    for place, kind in enumerate(scores.schema.types if _is_arrow(scores) else getattr(scores, "dtypes", ())):
+        where = f" in column {names[place]!r}"
+        yield str(kind), where
+        if str(kind) == "object" and hasattr(scores, "iloc"):
+            yield from ((found, where) for found, _ in number_types(scores.iloc[:, place].tolist()))
 
 
 def half_error(name: str, kind: str) -> InputError:
-    """Thresholds survive a rounding to single precision; the steps of half precision are 8,000 times as wide."""
+    """What to do about it."""
     return InputError(
-        f"{name}: scores of half precision ({kind}) are refused, because rows that were rounded so and rows that "
-        "were not get different sets. If the rows that calibrate and the rows in use are both of half precision, "
-        "convert both: scores.astype(np.float32), of a torch tensor .float()."
+        f"{name}: scores of half precision or less ({kind}) are refused, because rows that were rounded so and "
+        "rows that were not get different sets. If the rows that calibrate and the rows in use are both of half "
+        "precision, convert both: scores.astype(np.float32), of a torch tensor .float()."
     )
 
 
@@ -132,8 +177,8 @@ def as_array(data: Any, name: str, what: str) -> NDArray[Any]:
     except InputError:
         raise
     except Exception as error:  # whatever a foreign container raises, the user gets one kind of error
-        if "BFloat16" in str(error):  # of torch
-            raise half_error(name, "bfloat16") from error
+        if kind := _HALF.search(str(error)):  # of torch
+            raise half_error(name, kind[0].lower()) from error
         if isinstance(data, (list, tuple)) and data and len(getattr(data[0], "shape", ())) == 2:
             remedy = "Join them with np.concatenate or torch.cat, or add up one Tally of each."
             raise InputError(f"{name}: got a list of {plural(len(data), 'batch', 'batches')}. {remedy}") from error

@@ -18,7 +18,7 @@ from pacshift.rows.arrow.batch import Layout, sample_scores
 from pacshift.rows.arrow.source import Source, field_of
 from pacshift.rows.columns import Columns
 from pacshift.scores.check import adds_up, check_classes, foreign_columns
-from pacshift.scores.frames import half_error
+from pacshift.scores.frames import refuse_half
 from pacshift.scores.names import numbers_if_all, places_by_text, shorten, text_of
 
 DEFAULT_PATTERN = "p_*"
@@ -87,9 +87,9 @@ def find_layout(source: Source, asked: Asked) -> Layout:
             )
         given = classes if classes and len(remembered.scores) > 1 else remembered.scores
         found = Found(remembered.scores, given)
-    for column in found.columns:
-        if "halffloat" in str(field_of(schema, column, "the table").type):  # or lists of them
-            raise half_error(f"score column {column!r}", "float16")
+    refuse_half(
+        pa.schema([field_of(schema, column, "the table") for column in found.columns]).empty_table(), "the table"
+    )
     columns = found.columns
     if len(columns) == 1:
         named, order = _list_classes(source, columns[0], classes, by_position=asked.by_position)
