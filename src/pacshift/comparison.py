@@ -14,16 +14,19 @@ from pacshift.assumption import Assumption
 from pacshift.certificate import Certificate
 from pacshift.certification.certify import certify, check_label_shift
 from pacshift.certification.counted import cut_of, looked_at, measured
+from pacshift.certification.labelled import require_unseen
 from pacshift.certification.request import check_request, require_fit
 from pacshift.defaults import DELTA, EPSILON
 from pacshift.errors import InputError, PacshiftError, UninformativeWarning, did_you_mean
 from pacshift.methods import METHODS, Guarantee, Method, resolve_method, usable_methods
 from pacshift.methods.guarantee import MEANINGS, promises_target
+from pacshift.paths.labelled import LabelledTarget
 from pacshift.rows.base import Rows
 from pacshift.rows.fold import misses, sizes, target_beside
 from pacshift.rows.memory import pair
 from pacshift.rows.sets import mean_and_empty
 from pacshift.scores.transforms import resolve_transform
+from pacshift.tally.counter import CountOptions
 from pacshift.words.display import html_paragraphs, html_table, text_table
 from pacshift.words.numbers import mean_size, percent
 
@@ -179,7 +182,8 @@ def compare(
     methods : iterable of str or Method, optional
         Names or method objects. Default: all of ``METHODS`` but PS-T, ``"ORACLE"`` only if ``weights`` are given.
     target_labels : array or series of length n, optional
-        The true label of every target row, to show the error of the sets. No method sees them.
+        The true label of every target row, to show the error of the sets. No method sees them, and none of these
+        rows may be in the source.
     groups : array or series of length m, optional
         The group of each source row, such as the patient, as in ``calibrate``.
     target_groups : array or series of length n, optional
@@ -264,6 +268,11 @@ def compare(
         for name, transform in transforms.items()
     }
     data = [counted[name] for name in names]
+    if target.labels == "all":
+        options = CountOptions(
+            transforms[names[0]], grid=True, soft=False, bins=False, softmax=target.softmax, predicted=False
+        )
+        require_unseen(LabelledTarget.of_tally(target.count(options, None)).chance_to_match(data[0].tally))
 
     answers: list[Certificate | PacshiftError] = []
     tested: Assumption | None = None  # once, on the same rows

@@ -20,7 +20,7 @@ from pacshift.bounds import BoundCurve, Interval, Sensitivity
 from pacshift.certificate import Certificate
 from pacshift.certificate.provenance import AskedMethod, Counting, Provenance
 from pacshift.certification.counted import Data
-from pacshift.certification.labelled import check_labelled, mix_within, require_unseen
+from pacshift.certification.labelled import check_labelled, mix_within
 from pacshift.certification.refusal import with_next_steps
 from pacshift.certification.request import Request
 from pacshift.certification.trust import class_miss, clean_epsilon, sensitivity
@@ -111,8 +111,7 @@ def certify(
     if method.needs_target and not tally.n_target:
         raise InputError(f"method {method.name} needs target scores. Pass them, or use PS-LW, which needs none.")
     if data.labelled is not None:
-        check_labelled(data.labelled.counted, tally)
-        require_unseen(data.labelled.chance_to_match(tally))
+        check_labelled(data.labelled, tally)
     require_same_kind(tally.full_source_kind, tally.full_target_kind, name="target", n_rows=tally.n_target)
     # The digest of the counts, 15 ms for a million rows, beside the test and the method.
     inputs = in_background(partial(all_inputs, tally))

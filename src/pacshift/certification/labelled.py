@@ -73,22 +73,29 @@ def by_tally(labelled: Tally, tally: Tally) -> LabelledTarget:
     return LabelledTarget.of_tally(labelled)
 
 
-def labels_of(target: Rows | None, given: LabelSheet | Tally | None, tally: Tally) -> LabelledTarget | None:
+def labels_of(
+    source: Rows | Tally, target: Rows | None, given: LabelSheet | Tally | None, tally: Tally
+) -> LabelledTarget | None:
     """The labelled rows as counts alone, for shares: of a tally, of a sheet, or of the target's own labels."""
     if isinstance(given, Tally):
         return by_tally(given, tally)
-    if target is None:
+    if isinstance(source, Tally) or target is None:
         return None
+    plain = TRANSFORMS["probability"]
     if isinstance(given, LabelSheet):
-        scores, _ = sheet_scores(target, given)
+        scores, others = sheet_scores(target, given)
         if not given.looks_in_reach:
             raise UnfinishedSheetError(_missing_rows(given))
-        plain, labels = TRANSFORMS["probability"], given.label_index(tally.classes)
-        return _at_look(given, given.looks_in_reach[0], scores, labels, None, plain, tally)
-    if target.labels != "some":
+        labels, look = given.label_index(tally.classes), given.looks_in_reach[0]
+        found, tested = _at_look(given, look, scores, labels, None, plain, tally), _tested(given, labels, look)
+    elif target.labels == "some":
+        scores, labels, others = fold.labelled(target)
+        found, tested = LabelledTarget.of_tally(_count(scores, labels, plain, tally)), np.arange(len(labels))
+    else:
         return None
-    scores, labels, _ = fold.labelled(target)
-    return LabelledTarget.of_tally(_count(scores, labels, TRANSFORMS["probability"], tally))
+    if source.again != "never":
+        require_unseen(fold.to_plan(source, others).chance_to_see(scores[tested]))
+    return found
 
 
 def sheet_scores(target: Rows, sheet: LabelSheet) -> tuple[Matrix, Matrix]:
@@ -146,9 +153,8 @@ def at_all_looks(
     if not looks:
         raise _unfinished(sheet, planning, tally, request)
     found = [_at_look(sheet, look, scores, labels, planning, transform, tally) for look in looks]
-    tested = n_pilot + np.flatnonzero(labels[n_pilot : sheet.looks[looks[-1]]] >= 0)
     if to_plan is not None:
-        require_unseen(to_plan.chance_to_see(scores[tested]))
+        require_unseen(to_plan.chance_to_see(scores[_tested(sheet, labels, looks[-1])]))
     path = path_digest(found[0], tally, epsilon=request.epsilon - request.contamination)
     if sheet.path and sheet.path != path:
         raise InputError(
@@ -178,7 +184,7 @@ def _at_look(
             f"no row of {sheet.name} has a class: the first {n_used:,} are all {UNKNOWN}. Rows that nobody can "
             "label certify nothing."
         )
-    used, tested = np.flatnonzero(known), n_pilot + np.flatnonzero(known[n_pilot:])
+    used, tested = np.flatnonzero(known), _tested(sheet, labels, look)
     n_unknown = n_used - n_pilot - len(tested) - int(blank.sum())
     left = np.asarray(transform.apply(scores[np.flatnonzero(blank)]), float) if blank.any() else None
     return LabelledTarget(
@@ -195,14 +201,22 @@ def _at_look(
     )
 
 
+def _tested(sheet: LabelSheet, labels: IntArray, look: int) -> IntArray:
+    """Places in a sheet of the rows that test at a look, and have a class."""
+    return sheet.n_pilot + np.flatnonzero(labels[sheet.n_pilot : sheet.looks[look]] >= 0)
+
+
 def require_unseen(chance: float) -> None:
-    """Refuse rows of the test that are in the source too; ``chance`` says how likely they only look alike."""
+    """Refuse labelled rows that are in the source too; ``chance`` says how likely they only look alike (Lemma 3).
+
+    Every verb that takes both asks: by counts in ``check_labelled``, by rows where they are read anyway.
+    """
     if chance < SEEN_BY_CHANCE:
         raise InputError(
             "labelled target rows are in the source too: that so many are alike by chance has a probability below "
-            f"{SEEN_BY_CHANCE:g}. Rows that test the thresholds must not have planned them. Leave these rows out "
-            "of the source. If there is no other source, use method='PS' with the labelled rows as the source and "
-            "no target: one threshold for all classes, for the population that these rows are a sample of."
+            f"{SEEN_BY_CHANCE:g}. What the source has shown, the same rows cannot test. Leave these rows out of "
+            "the source. If there is no other source, calibrate with method='PS', the labelled rows as the source "
+            "and no target: one threshold for all classes, for the population that these rows are a sample of."
         )
 
 
@@ -232,8 +246,9 @@ def _missing_rows(sheet: LabelSheet) -> str:
     return f"{sheet.name}: {filled_in}. Label {more} from the top."
 
 
-def check_labelled(labelled: Tally, tally: Tally) -> None:
-    """Refuse counts of labelled rows that do not fit the others."""
+def check_labelled(found: LabelledTarget, tally: Tally) -> None:
+    """Refuse counts of labelled rows that do not fit the others, or are those of source rows."""
+    labelled = found.counted
     kinds = [(part.classes, part.score, part.softmax) for part in (labelled, tally)]
     if kinds[0] != kinds[1]:
         raise InputError(
@@ -245,6 +260,7 @@ def check_labelled(labelled: Tally, tally: Tally) -> None:
             f"target_labels: {labelled.n_source:,} labelled rows, but the target has {tally.n_target:,} rows. "
             "Count the labelled rows among the target as well, and label at least one."
         )
+    require_unseen(found.chance_to_match(tally))
 
 
 def mix_bounds(labelled: Tally, n_unknown: int = 0, *, delta: float) -> Interval:

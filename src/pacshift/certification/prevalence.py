@@ -17,7 +17,7 @@ from pacshift.bounds import Interval
 from pacshift.certification.certify import check_label_shift, refusal_of
 from pacshift.certification.counted import opened
 from pacshift.certification.label_sheet import LabelSheet
-from pacshift.certification.labelled import check_labelled, labels_of, mix_within, require_unseen
+from pacshift.certification.labelled import check_labelled, labels_of, mix_within
 from pacshift.certification.request import Request, check_request
 from pacshift.defaults import DELTA
 from pacshift.errors import AssumptionError, InputError
@@ -84,7 +84,8 @@ def prevalence(
         Bounds that you are sure of: class name to (least, largest) share on the target, each between 0 and 1.
     target_labels : array or list of length n, or Tally, optional
         Labels of a random sample of the target's rows, None or NaN for the others; beside a tally their counts,
-        as in ``calibrate``. ``delta`` pays for one look at one sample, of a size fixed beforehand.
+        as in ``calibrate``: none of these rows may be in the source. ``delta`` pays for one look at one sample, of
+        a size fixed beforehand.
     labels_per : {"row", "group"}, optional
         How rows were chosen to be labelled, as in ``calibrate``.
     labelled : LabelSheet or path, optional
@@ -153,7 +154,7 @@ def prevalence(
     for what, rows in (("labelled source", tally.n_source), ("target", tally.n_target)):
         if not rows:
             raise InputError(f"no {what} rows: prevalence needs a labelled source and an unlabelled target.")
-    sample = labels_of(target, given, tally)
+    sample = labels_of(source, target, given, tally)
     if sample is None:
         if assumed:
             raise InputError(
@@ -161,7 +162,7 @@ def prevalence(
                 "target_labels= or labelled=, or leave it out. Without them label shift is assumed anyway."
             )
         return by_label_shift(tally, request)
-    check_labelled(sample.counted, tally)
+    check_labelled(sample, tally)
     if assumed:
         found = by_both(tally, request, sample, is_random=not isinstance(given, LabelSheet))
         if found is not None:
@@ -227,7 +228,6 @@ def by_both(tally: Tally, request: Request, sample: LabelledTarget, *, is_random
     """
     delta = request.delta
     if is_random:
-        require_unseen(sample.chance_to_match(tally))
         if sample.n_rows >= tally.n_target:  # no other predictions are left
             return None
         if (sample.counted.confusion.sum(axis=1) > tally.target).any():
