@@ -8,7 +8,10 @@ import html
 import re
 from typing import Any
 
+import griffe
 from latex2mathml.converter import convert
+
+griffe.stdlib_decorators["pacshift.arrays.cached_property"] = {"cached", "property"}  # an attribute, no method
 
 # What pymdownx.arithmatex (generic) leaves in the page.
 INLINE = re.compile(r'<span class="arithmatex">\\\((.+?)\\\)</span>', re.DOTALL)

@@ -1,8 +1,13 @@
 """The state folder: a monitor goes on where it stopped, also when it was killed at the worst moment."""
 
+import copy
 import json
 import os
+import pickle
 import re
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -45,6 +50,13 @@ def nothing(_file: Any, _known: Any) -> CountedRows:
 
 def rows_of(monitor: Monitor) -> dict[str, int]:
     return {report.period: report.rows for report in monitor.history}
+
+
+def is_lock(handle: str, folder: Path) -> bool:
+    try:
+        return os.readlink(f"/proc/self/fd/{handle}") == str(folder / writing.LOCK_NAME)
+    except OSError:
+        return False
 
 
 def facts(monitor: Monitor) -> list[Any]:
@@ -313,6 +325,98 @@ def test_a_folder_in_use_is_waited_for_and_then_refused(tmp_path: Path, monkeypa
             other.update(rows(0), "May")
         one.update(rows(1), "May")
     assert other.update(rows(0), "June").number == 2
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_threads_that_share_a_monitor_lose_nothing(kept: bool, tmp_path: Path) -> None:
+    monitor, n_updates = Monitor(SOURCE, **GOOD, state=tmp_path if kept else None), 16
+
+    def update(place: int) -> int | None:
+        if place % 4 == 3:  # fails inside of its step, beside others that succeed
+            with pytest.raises(InputError, match="counted before"):
+                monitor.update(first, f"copy {place}")
+            return None
+        return monitor.update(rows(place), f"period {place}").number
+
+    monitor.update(first := rows(100), "first")
+    with ThreadPoolExecutor(8) as pool:
+        numbers = [number for number in pool.map(update, range(n_updates)) if number is not None]
+    assert sorted(numbers) == list(range(2, 2 + n_updates * 3 // 4))  # no two spend one share of delta
+    again = Monitor(SOURCE, **GOOD, state=tmp_path) if kept else monitor
+    names = {f"period {place}" for place in range(n_updates) if place % 4 != 3}
+    assert set(rows_of(again)) == {"first"} | names
+
+
+def test_a_thread_sees_no_half_step_of_another() -> None:
+    monitor = Monitor(SOURCE, **GOOD)
+    with monitor.one_step(), ThreadPoolExecutor(1) as pool:
+        monitor.update(rows(0), "May")
+        assert len(monitor.history) == 1
+        assert pool.submit(lambda: monitor.history).result(20) == ()  # nor does it wait
+    assert len(monitor.history) == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.parametrize("kept", [False, True])
+def test_a_child_that_is_forked_in_a_step_is_not_in_it(kept: bool, tmp_path: Path) -> None:
+    code = f"""
+import os, signal, sys, threading
+import numpy as np
+from pacshift import Monitor, Tally
+scores = np.tile([[0.9, 0.1], [0.2, 0.8]], (200, 1))
+source = Tally.from_scores(scores, np.tile([0, 1], 200))
+monitor = Monitor(source, epsilon=0.2, delta=0.1, state={str(tmp_path) if kept else None!r})
+inside, done = threading.Event(), threading.Event()
+def step():
+    with monitor.one_step():
+        monitor.update(scores[:200], period="May")
+        inside.set()
+        done.wait(60)
+thread = threading.Thread(target=step)
+thread.start()
+inside.wait(60)
+reader, writer = os.pipe()
+if not os.fork():
+    signal.alarm(30)  # instead of waiting for ever
+    os.write(writer, bytes([len(monitor.history)]))
+    monitor.update(scores[:100], period="June")
+    os.write(writer, bytes([len(monitor.history)]))
+    os._exit(0)
+assert os.read(reader, 1) == bytes([0])
+done.set()
+thread.join()
+assert os.read(reader, 1) == bytes([{1 + kept}]), "the folder tells what the parent has saved meanwhile"
+sys.exit(os.wait()[1] != 0)
+"""
+    subprocess.run([sys.executable, "-W", "ignore", "-c", code], timeout=100, check=True)
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="handles are found in /proc")
+def test_a_folder_is_free_after_a_step_although_a_child_was_forked_in_it(tmp_path: Path) -> None:
+    """A child has the handle of the lock, too."""
+    monitor = Monitor(SOURCE, **GOOD, state=tmp_path)
+    with monitor.one_step():
+        monitor.update(rows(0), "May")
+        handle = next(int(name) for name in os.listdir("/proc/self/fd") if is_lock(name, tmp_path))
+        of_child = os.dup(handle)
+    try:
+        assert Monitor(SOURCE, **GOOD, state=tmp_path).update(rows(1), "June").number == 2
+    finally:
+        os.close(of_child)
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda monitor: pickle.loads(pickle.dumps(monitor))])
+@pytest.mark.parametrize("kept", [False, True])
+def test_a_copy_goes_on_by_itself(kept: bool, copied: Any, tmp_path: Path) -> None:
+    monitor = Monitor(SOURCE, **GOOD, state=tmp_path if kept else None)
+    monitor.update(rows(0), "May")
+    with monitor.one_step():
+        other = copied(monitor)
+    files = set(os.listdir(tmp_path))
+    assert other.update(rows(1), "June").number == 2
+    assert set(rows_of(other)) == {"May", "June"}
+    assert files <= set(os.listdir(tmp_path))  # it knows which files are written already
+    assert (monitor.update(rows(2), "July").number, len(monitor.history)) == (2 + kept, 2 + kept)
 
 
 def test_a_file_in_the_place_of_the_folder(tmp_path: Path) -> None:

@@ -2,16 +2,19 @@
 
 import functools
 import os
+import re
 import subprocess
 import sys
 import threading
 import time
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
+import pacshift
 from pacshift import parallel
 from pacshift.arrays import cached_property
 from pacshift.parallel import even_slices, one_blas_thread, run_all
@@ -153,3 +156,41 @@ def test_threads_do_not_wait_for_each_others_cached_properties(monkeypatch: pyte
 
     assert sorted(run_all([lambda one=one: one.value for one in (Slow(), Slow())])) == [0, 1]  # type: ignore[misc]
     assert isinstance(Slow.value, functools.cached_property)
+
+
+def test_every_cached_property_is_the_one_without_a_lock() -> None:
+    """A child that is forked while another thread computes one of the others waits for ever on Python 3.11."""
+    modules = {file.name: file.read_text("utf-8") for file in Path(pacshift.__file__).parent.rglob("*.py")}
+    of_python = re.compile(r"functools\.cached_property|from functools import .*cached_property")
+    locked = [name for name, text in modules.items() if name != "arrays.py" and of_python.search(text)]
+    assert len(modules) > 100
+    assert locked == []
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_child_that_is_forked_while_a_tally_is_looked_at_can_look_at_it() -> None:
+    code = """
+import os, signal, sys, threading
+import numpy as np
+from pacshift import Tally
+from pacshift.tally.cells import Cells
+tally = Tally.from_scores(np.tile([[0.9, 0.1], [0.2, 0.8]], (50, 1)), np.tile([0, 1], 50))
+inside, done, table = threading.Event(), threading.Event(), Cells.table
+def slow(cells, n_classes):
+    inside.set()
+    done.wait(60)
+    return table(cells, n_classes)
+Cells.table = slow
+thread = threading.Thread(target=lambda: tally.confusion)
+thread.start()
+inside.wait(60)
+Cells.table = table
+if not os.fork():
+    signal.alarm(10)  # instead of waiting for ever
+    os._exit(int(tally.confusion.sum() != 100))
+status = os.wait()[1]
+done.set()
+thread.join()
+sys.exit(status != 0)
+"""
+    subprocess.run([sys.executable, "-W", "ignore", "-c", code], timeout=100, check=True)

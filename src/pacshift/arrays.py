@@ -22,8 +22,7 @@ else:
         """The same without the lock of Python 3.11, which all objects of a class share.
 
         Threads that work on different batches would wait for each other, and a child that was forked meanwhile
-        for ever. Two threads may compute a value twice. Classes of the reference keep the other one, by which the
-        reference knows that they are no methods.
+        for ever. Two threads may compute a value twice.
         """
 
         def __get__(self, instance: Any, owner: Any = None) -> Any:

@@ -3,13 +3,22 @@
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pacshift.arrays import BoolArray, FloatArray, Frame, IntArray, Label, ScoresLike, SupportsDLPack, read_only
+from pacshift.arrays import (
+    BoolArray,
+    FloatArray,
+    Frame,
+    IntArray,
+    Label,
+    ScoresLike,
+    SupportsDLPack,
+    cached_property,
+    read_only,
+)
 from pacshift.assumption import Assumption
 from pacshift.bounds import BoundCurve, Interval, Sensitivity
 from pacshift.certificate.file import FORMAT, VERSION, sealed_fields, to_document

@@ -1,6 +1,7 @@
 """Files that are written completely or not at all, cells that no spreadsheet runs, and a lock on a folder.
 
-The lock lets one process at a time change what is in a folder. It ends with its process, however that ends.
+The lock lets one thread of one process at a time change what is in a folder. It ends with its process, however it
+ends.
 """
 
 import errno
@@ -11,8 +12,10 @@ import stat
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeAlias
+from threading import RLock
+from typing import Any, TypeAlias
 
 from pacshift.errors import InputError
 
@@ -174,36 +177,57 @@ WAIT_SECONDS = 60.0
 _POLL_SECONDS = 0.05
 
 
+@dataclass(eq=False)
+class _Turn:
+    """Which thread of a process has its turn, and how often it asked."""
+
+    lock: Any = field(default_factory=RLock)
+    depth: int = 0
+
+
 class FolderLock:
-    """Locks a folder for this object; asking again inside does no harm.
+    """One thread of one process at a time; asking again inside does no harm. Without a folder only threads wait.
 
     It is written here and not taken from a library because the core depends on three packages only, and a state
-    folder must be safe without extras.
+    folder must be safe without extras. A copy, and a forked child, begin without the turns of the original.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self._folder, self._depth = folder, 0
+    def __init__(self, folder: Path | None) -> None:
+        self._folder = folder
+        self._turns: dict[int, _Turn] = {}  # by process: in a child the thread is gone that has its turn
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_turns": {}}
 
     @contextmanager
     def held(self) -> Iterator[bool]:
         """Hold the lock; yields whether it was taken just now, so that others may have been here before."""
-        handle = None
-        try:
-            if not self._depth:
-                try:
-                    handle = os.open(self._folder / LOCK_NAME, os.O_RDWR | os.O_CREAT, 0o666)
-                except OSError as error:
-                    said = error.strerror or error
-                    raise InputError(f"cannot use {self._folder} as state folder: {said}.") from None
-                self._wait_for(handle)
-            self._depth += 1
+        process = os.getpid()
+        turn = self._turns.setdefault(process, _Turn())
+        with turn.lock:
+            handle = None
             try:
-                yield self._depth == 1
+                if not turn.depth and self._folder is not None:
+                    handle = self._opened(self._folder)
+                    self._wait_for(handle)
+                turn.depth += 1
+                try:
+                    yield turn.depth == 1
+                finally:
+                    turn.depth -= 1
             finally:
-                self._depth -= 1
-        finally:
-            if handle is not None:
-                os.close(handle)  # which unlocks
+                if handle is not None:
+                    if fcntl is not None and os.getpid() == process:  # a child has the handle, too
+                        with suppress(OSError):
+                            fcntl.flock(handle, fcntl.LOCK_UN)
+                    os.close(handle)
+
+    @staticmethod
+    def _opened(folder: Path) -> int:
+        try:
+            return os.open(folder / LOCK_NAME, os.O_RDWR | os.O_CREAT, 0o666)
+        except OSError as error:
+            raise InputError(f"cannot use {folder} as state folder: {error.strerror or error}.") from None
 
     def _wait_for(self, handle: int) -> None:
         end = time.monotonic() + WAIT_SECONDS

@@ -45,7 +45,8 @@ class Monitor:
     Each period is compared with the same labelled source under label shift, until ``new_source`` puts labelled
     rows of a later period in its place. The sizes and label mixes of periods must not depend on the source or on
     earlier reports: a period that is closed because its report looks good, or patients who are admitted by the
-    verdict, are not covered. The page "Monitor" has the proofs, and says what holds even then.
+    verdict, are not covered. The page "Monitor" has the proofs, and says what holds even then. Threads may share a
+    monitor: one step waits for the other.
 
     Parameters
     ----------
@@ -166,7 +167,7 @@ class Monitor:
 
     @property
     def _saved(self) -> Saved:
-        return self._state.saved
+        return self._state.now
 
     @property
     def history(self) -> tuple[PeriodReport, ...]:
@@ -200,7 +201,7 @@ class Monitor:
         return self._saved.deliveries
 
     def exclusive(self) -> AbstractContextManager[None]:
-        """Let no other process use the state folder meanwhile, and begin with what the last one has saved."""
+        """Let no other thread or process in meanwhile, and begin with what the last one has saved."""
         return self._state.exclusive()
 
     def one_step(self) -> AbstractContextManager[None]:

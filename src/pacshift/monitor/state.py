@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from threading import get_ident
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -148,60 +149,75 @@ def fingerprint(source: Tally) -> str:
     return digest.hexdigest()
 
 
+def _this_thread() -> tuple[int, int]:
+    return os.getpid(), get_ident()
+
+
 class State:
     """What a monitor remembers, changed in steps: each is saved whole or not at all, and knows those of others.
 
-    With a ``path`` it is kept in that folder. Files that are on disk already are not written again.
+    Threads may share it: one step waits for the other, and nobody sees half of one. With a ``path`` it is kept in
+    that folder, which processes may share. Files that are on disk already are not written again.
     """
 
     def __init__(self, path: str | os.PathLike[str] | None, settings: dict[str, Any], source: Tally) -> None:
         self.saved, self.path = Saved(), None if path is None else Path(path)
         self._settings, self._source = settings, fingerprint(source)
         self.written: dict[int, tuple[Any, str]] = {}  # by identity: what a file holds never changes
-        self._is_step_open, self._serial, self.n_files = False, 0, 0
+        self._serial, self.n_files = 0, 0
+        self._drafts: dict[tuple[int, int], Saved] = {}  # of the step that is open, by process and thread
+        self._lock = FolderLock(self.path)
         if self.path is None:
             return
         try:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise InputError(f"cannot use {self.path} as state folder: {error.strerror or error}.") from None
-        self._lock = FolderLock(self.path)
         with self.exclusive():
             pass  # which reads it
 
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_drafts": {}}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.written = {id(value): (value, name) for value, name in self.written.values()}
+
+    @property
+    def now(self) -> Saved:
+        """What is remembered, and inside a step what its thread has changed so far."""
+        return self._drafts.get(_this_thread(), self.saved)
+
     @contextmanager
     def exclusive(self) -> Iterator[None]:
-        """Let no other process use the folder meanwhile, and begin with what the last one has saved."""
-        if self.path is None:
-            yield
-            return
+        """Let no other thread or process in meanwhile, and begin with what the last one has saved."""
         with self._lock.held() as is_first:
-            if is_first:
+            if is_first and self.path is not None:
                 self._read(self.path)
             yield
 
     @contextmanager
     def one_step(self) -> Iterator[None]:
         """Save all changes made inside at once, or none of them if an error is raised."""
-        if self._is_step_open:
+        thread = _this_thread()
+        if thread in self._drafts:
             yield
             return
         with self.exclusive():
-            before, self._is_step_open = self.saved, True
+            self._drafts[thread] = self.saved
             try:
                 yield
-                if self.path is not None and self.saved is not before:
+                draft = self._drafts[thread]
+                if self.path is not None and draft is not self.saved:
                     self.write(self.path)
-            except BaseException:
-                self.saved = before
-                raise
+                self.saved = draft
             finally:
-                self._is_step_open = False
+                del self._drafts[thread]
 
     def change(self, **changes: Any) -> None:
         """Change what is remembered, within a step."""
-        assert self._is_step_open
-        self.saved = replace(self.saved, **changes)
+        thread = _this_thread()
+        self._drafts[thread] = replace(self._drafts[thread], **changes)
 
     def _read(self, folder: Path) -> None:
         """Read what was saved last, if it is not what is remembered. The folder must be locked."""
@@ -251,7 +267,7 @@ class State:
     def write(self, folder: Path) -> None:
         """Save everything in one step. The folder must be locked."""
         head = {"format": FORMAT, "version": VERSION, "settings": self._settings, "source": self._source}
-        content = _form(self).write(self.saved)  # writes new files, and counts them
+        content = _form(self).write(self.now)  # writes new files, and counts them
         text = json.dumps(seal(head | {"serial": self._serial + 1, "n_files": self.n_files} | content), indent=1)
         with atomic_write(folder / MANIFEST) as draft:
             draft.write_text(text, encoding="utf-8")
@@ -265,7 +281,7 @@ class State:
 
     def _copy_current(self, folder: Path) -> None:
         """Make ``current.json`` the certificate in use; a process may have been killed before it could."""
-        current, in_use = folder / CURRENT, self.saved.in_use
+        current, in_use = folder / CURRENT, self.now.in_use
         if in_use is None:
             current.unlink(missing_ok=True)
             return

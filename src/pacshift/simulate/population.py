@@ -1,14 +1,13 @@
 """Label mixes, rows drawn to them, and populations of scored rows whose true error is known for any thresholds."""
 
 from collections.abc import Sequence
-from functools import cached_property
 from importlib import resources
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pacshift.arrays import FloatArray, IntArray, Label, LabelsLike, ScoresLike
+from pacshift.arrays import FloatArray, IntArray, Label, LabelsLike, ScoresLike, cached_property
 from pacshift.errors import InputError
 from pacshift.files.reading import read_arrays
 from pacshift.scores.check import check_labels, check_rate, check_rng, check_scores, is_finite, not_finite_error

@@ -6,13 +6,13 @@ The counts of chunks, files, partitions, months or hospitals make those of all o
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, reduce
+from functools import reduce
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pacshift.arrays import FloatArray, IntArray, Label, LabelsLike, ScoresLike, running_sum
+from pacshift.arrays import FloatArray, IntArray, Label, LabelsLike, ScoresLike, cached_property, running_sum
 from pacshift.errors import InputError
 from pacshift.scores.check import ScoreMatrix, check_flag, check_labels, check_scores, require_plausible
 from pacshift.scores.kind import ScoreKind, kind_of_all
