@@ -29,10 +29,12 @@ from pacshift.acceptance.plan import plan_bet, within_limits
 from pacshift.acceptance.wealth import Bet, WealthTest, label_loss, loss, psi
 from pacshift.arrays import FloatArray
 from pacshift.assumption import ASSUMPTION_SHARE
+from pacshift.certification import certify
 from pacshift.certification.certify import two_candidates
 from pacshift.certification.request import check_request
 from pacshift.files.codec import seal
 from pacshift.methods import Task
+from pacshift.methods import accept as accepting
 from pacshift.methods.accept import Accept, AcceptByLabels
 from pacshift.mix.region import prevalence_region
 from pacshift.tally.grid import single_cuts
@@ -371,11 +373,57 @@ def test_where_all_is_accepted_one_label_sets_keep_the_limit() -> None:
     assert everything.one_label_error == 0.5
 
 
-def test_only_so_many_labels_can_be_limited() -> None:
-    many = Population.synthetic(25, strength=6, rng=0)
-    source, labels = many.draw([0.04] * 25, 1000, rng=1)
-    with pytest.raises(InputError, match="label_error takes up to 20 labels"):
-        accept(source, labels, source[:500], label_error=0.1)
+@pytest.mark.parametrize(
+    ("n_classes", "limits", "said"),
+    [(25, {"label_error": 0.3}, "label_error takes up to 20 labels"), (210, {}, "accept takes up to 200 classes")],
+)
+def test_what_is_too_much_under_label_shift_labels_alone_certify(n_classes: int, limits: Any, said: str) -> None:
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, n_classes, 4000)
+    scores = rng.dirichlet(np.full(n_classes, 0.05), 4000)
+    scores[np.arange(4000), labels] += 1
+    scores /= scores.sum(axis=1, keepdims=True)
+    asked: dict[str, Any] = {"error": 0.1, "classes": range(n_classes), **limits}
+    with pytest.raises(
+        InputError, match=rf"{said} under label shift, got .* label a random sample|Label a random"
+    ):
+        accept(scores[:2000], labels[:2000], scores[2000:], **asked)
+    known = [int(label) if row < 600 else None for row, label in enumerate(labels[2000:])]
+    found = accept(scores[:2000], labels[:2000], scores[2000:], **asked, target_labels=known)
+    assert found.method == "ACCEPT-T"
+    assert found.set_sizes is not None
+    assert found.set_sizes[1] > 200
+    assert f"{said} under label shift, got {n_classes}. This certificate rests on the 600" in " ".join(found.notes)
+    assert verify(found, scores[:2000], labels[:2000], scores[2000:], target_labels=known).verdict == "match"
+
+
+@pytest.mark.parametrize("how", ["labels", "sheet"])
+def test_rules_by_labels_are_planned_at_one_level_at_every_share_of_delta(
+    how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Lemma 7: beside label shift at 0.3 delta, after a refusal at delta, and the same rules."""
+    levels, paths, planned = list[float](), list[FloatArray](), accepting.planned_by_labels
+
+    def spy(*data: Any, level: float, **asked: Any) -> FloatArray:
+        levels.append(level)
+        paths.append(planned(*data, level=level, **asked))
+        return paths[-1]
+
+    monkeypatch.setattr(accepting, "planned_by_labels", spy)
+    more: dict[str, Any] = {"target_labels": [name if row < 900 else None for row, name in enumerate(TRUTH)]}
+    if how == "sheet":
+        drawn = label_sheet(
+            TARGET, budget=900, looks=(500,), epsilon=0.05, delta=0.1, classes=LETTERS.classes, rng=1
+        )
+        more = {"labelled": drawn.with_labels(TRUTH[drawn.rows])}
+    refused = AssumptionError("label shift is rejected.")
+    for refusal in (None, refused):
+        monkeypatch.setattr(certify, "refusal_of", lambda *_, refusal=refusal: refusal)
+        accept(SOURCE, KINDS, TARGET, **ASKED, delta=0.1, label_error=0.1, **more)
+    n_looks = 2 if how == "sheet" else 1
+    assert levels == pytest.approx([certify.DIRECT_SHARE * 0.1 / n_looks] * 2)
+    beside, alone = paths
+    assert np.array_equal(beside, alone)
 
 
 @settings(max_examples=100, deadline=None)

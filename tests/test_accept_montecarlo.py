@@ -11,9 +11,12 @@ from scipy.stats import binom
 from pacshift import AssumptionError, Certificate, Population, Tally, UninformativeWarning, accept
 from pacshift.acceptance.wealth import WealthTest
 from pacshift.arrays import FloatArray, IntArray
+from pacshift.certification.certify import DIRECT_SHARE
+from pacshift.methods import Task
 from pacshift.methods import accept as accepting
 from pacshift.methods.accept import LIMITS
 from pacshift.mix.region import prevalence_region
+from pacshift.paths.labelled import LabelledTarget
 from pacshift.tally.tops import Tops, accepted, top_labels
 
 LETTERS = Population.synthetic(["bill", "order", "other"], strength=4, rng=0)
@@ -301,3 +304,42 @@ def test_the_tested_error_of_a_label_lies_above_the_truth(trials: int) -> None:
     assert binom.sf(failed - 1, trials, delta) > 1e-3
     assert failed  # just above: the limit below is passed at times
     assert np.median(bounds) <= LIMITS[4]
+
+
+@pytest.mark.montecarlo
+def test_labels_at_a_share_and_at_the_whole_of_delta_fail_together_with_probability_delta() -> None:
+    """Whether label shift is refuted is up to the data, so both may certify (Lemma 7): one rule must stop both.
+
+    The second label is rare on the source: whether its limit is expected to pass depends on the level of the plan.
+    """
+    cells = {"high": (0, 0.9995), "middle": (0, 0.985), "other": (1, 0.9995), "low": (0, 0.93)}
+    limits, error, delta, n_labels, trials = (0.06, 0.1), 0.09, 0.2, 20_000, 4000
+
+    def counts(n_rows: Any, n_wrong: Any) -> Tally:
+        top, label = np.repeat([top for _, top in cells.values()], n_rows), np.repeat([0, 0, 1, 0], n_rows)
+        wrong = np.concatenate([np.arange(n) < k for n, k in zip(n_rows, n_wrong, strict=True)])
+        scores = np.where(np.arange(2) == label[:, None], top[:, None], 1 - top[:, None])
+        return Tally.from_scores(scores, np.where(wrong, 1 - label, label))
+
+    source = counts([22_000, 6_000, 48, 11_952], [0, 6, 0, 1_300])
+    shares, rates = np.array([0.35, 0.1, 0.25, 0.3]), np.array([0, 0, 0.1001, 0.06005 * 0.75 / 0.3])
+    method, rng = accepting.AcceptByLabels(tuple(enumerate(limits))), np.random.default_rng(1)
+    label, top = (np.array(part) for part in zip(*cells.values(), strict=True))
+
+    def is_wrong(thresholds: FloatArray) -> bool:
+        used = top >= thresholds[label]
+        promised = [(label == 0, limits[0]), (label == 1, limits[1]), (label >= 0, error)]
+        return any(shares @ (used * of * (rates - limit)) > 0 for of, limit in promised)
+
+    wrong = np.zeros(2, int)
+    for _ in range(trials):
+        n_rows = rng.multinomial(n_labels, shares)
+        labelled = LabelledTarget.of_tally(counts(n_rows, rng.binomial(n_rows, rates)))
+        at_share, at_whole = (
+            method.solve(source, Task(error, level, labelled=labelled, plan_delta=DIRECT_SHARE * delta)).thresholds
+            for level in (DIRECT_SHARE * delta, delta)
+        )
+        assert (at_whole <= at_share).all()
+        wrong += [is_wrong(at_whole), is_wrong(at_share) or is_wrong(at_whole)]
+    assert binom.sf(wrong[1] - 1, trials, delta) > 1e-3
+    assert wrong[0] > 0.5 * delta * trials

@@ -602,6 +602,10 @@ CASES: dict[str, tuple[Callable[[], Any], set[str]]] = {
         lambda: accepted(3, n_labels=600, label_error={0: 0.4, 2: 0.3}),
         {"few_are_wrong", "WealthTest.passes"},
     ),
+    "accept, limits that the level of the plan decides, labels": (
+        lambda: accepted(3, n_labels=600, label_error=0.03),
+        {"few_are_wrong"},
+    ),
     "accept, counts": (lambda: accepted(5, how="tally"), {"WealthTest.passes", "tested_error"}),
     "accept, K = 25": (lambda: accepted(25), {"WealthTest.passes", "table_by_label"}),
     "accept, known mix, labels": (
@@ -658,6 +662,52 @@ def test_a_certificate_spends_at_most_delta(name: str, ledger: Ledger) -> None:
     promise = {who: amount for who, amount in spent.items() if not who.endswith(tables)}
     for statement in (promise, misses):  # two statements, each at the whole δ; a limit per class is part of both
         assert 0 < sum(statement.values()) <= DELTA * (1 + ROUNDING), statement
+
+
+@pytest.mark.parametrize(
+    "name", ["K = 5, looks, refuted", "accept, looks", "accept, limits that the level of the plan decides, labels"]
+)
+def test_tests_by_labels_at_a_share_spend_nothing_beside_those_at_delta(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What fails at 0.3 delta fails at delta, because it is the same family (few-labels.md, theorem, part 2).
+
+    So without label shift, where either may certify, delta is spent once: the second goes as far, or further.
+    """
+    solved = list[tuple[Any, Tally, Task]]()
+
+    def spy(solve: Any) -> Any:
+        def around(method: Any, tally: Tally, task: Task) -> Solution:
+            solved.append((method, tally, task))
+            result: Solution = solve(method, tally, task)
+            return result
+
+        return around
+
+    for kind in (METHODS["PS-T"], accepting.AcceptByLabels):
+        monkeypatch.setattr(kind, "solve", spy(kind.solve))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UninformativeWarning)
+        CASES[name][0]()
+    monkeypatch.undo()
+    tried, was = list[list[float]](), accepting.few_are_wrong
+
+    def few_are_wrong(wrong: float, total: float, **asked: float) -> bool:
+        tried[-1] += [wrong, total, asked["error"]]
+        return was(wrong, total, **asked)
+
+    monkeypatch.setattr(accepting, "few_are_wrong", few_are_wrong)
+    ((method, tally, task),) = solved
+    cuts = []
+    for share in (certify.DIRECT_SHARE, 1.0):
+        tried.append([])
+        cuts.append(method.solve(tally, replace(task, delta=share * DELTA)).thresholds)
+    if isinstance(method, accepting.AcceptByLabels):
+        assert tried[0]
+        assert tried[1][: len(tried[0])] == tried[0]
+        assert (cuts[1] <= cuts[0]).all()
+    else:
+        assert (cuts[1] >= cuts[0]).all()
 
 
 def test_bounds_of_misses_are_paid_for_if_the_method_refuses_on_its_own() -> None:

@@ -79,13 +79,15 @@ class DeltaShares:
 class Answer:
     """Thresholds, what is known about them, and the method that certifies them.
 
-    ``refused`` is the refusal of the method that was asked for, where labelled target rows certify instead.
+    ``refused`` is the refusal of the method that was asked for, where labelled target rows certify instead;
+    ``too_many`` says that it was not tried, because there are too many classes or limits.
     """
 
     solution: Solution
     misses: Interval | None
     method: Method
     refused: AssumptionError | None = None
+    too_many: str = ""
     by_label: AcceptedByLabel | None = None
 
 
@@ -254,7 +256,8 @@ def answer(
         if refused is not None:
             raise refused
         return candidate(data, method, request, one_candidate(request, by_labels=False), steps)
-    if refused is None:
+    too_many = method.too_many(data.tally.classes) if isinstance(method, Accept) else ""
+    if refused is None and not too_many:
         shares = two_candidates(request, method)
         known = mix_within(request, data.labelled, delta=shares.mix) if shares.mix else request.known
         try:
@@ -266,7 +269,7 @@ def answer(
             # The method found it on its own, within its delta. That pays for the promise; the bounds of the misses
             # are a statement of their own, for which such a refusal is not paid.
             refused, alone = refusal, replace(alone, misses=shares.misses)
-    return replace(candidate(data, by_labels, request, alone), refused=refused)
+    return replace(candidate(data, by_labels, request, alone), refused=refused, too_many=too_many)
 
 
 def _better(data: Data, thresholds: Sequence[FloatArray], method: Method) -> int:
@@ -304,6 +307,7 @@ def candidate(
         sample=data.sample,
         tops=data.tops,
         steps=steps or Steps(),
+        plan_delta=DIRECT_SHARE * request.delta,  # the least share that tests by labels get
     )
     start = perf_counter()
     logger.info("%s looks for thresholds of %d classes", method.name, data.tally.n_classes)

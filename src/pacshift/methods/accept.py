@@ -111,22 +111,27 @@ class Accept(Method):
     needs_target = True
     uses_known_mix = True
 
+    def too_many(self, classes: tuple[Label, ...]) -> str:
+        """Why so many classes or limits cannot be tested under label shift; "" if they can."""
+        n_limits = int((limits_of(self.label_error, classes) < 1).sum())
+        if len(classes) > MAX_CLASSES:
+            return f"accept takes up to {MAX_CLASSES} classes under label shift, got {len(classes)}."
+        if n_limits > MAX_TESTED:
+            return f"label_error takes up to {MAX_TESTED} labels under label shift, got {n_limits}."
+        return ""
+
     def solve(self, tally: Tally, task: Task) -> Solution:
         """Find one threshold per predicted label ("Theorem" of the page)."""
         n_classes, level = tally.n_classes, (1 - REGION_SHARE) * task.delta
-        if n_classes > MAX_CLASSES:
+        if reason := self.too_many(tally.classes):
+            way = "Label" if n_classes > MAX_CLASSES else "Limit those that matter most, or label"
             raise InputError(
-                f"accept takes up to {MAX_CLASSES} classes under label shift, got {n_classes}. Label a random "
-                "sample of the target: with labelled= or target_labels= there is no limit."
+                f"{reason} {way} a random sample of the target: labelled= or target_labels=, where there is no "
+                "limit."
             )
         limits = limits_of(self.label_error, tally.classes)
         labels: list[int] = np.flatnonzero(limits < 1).tolist()
         limited = {label: label_loss(n_classes, label, limits[label]) for label in labels}
-        if len(limited) > MAX_TESTED:
-            raise InputError(
-                f"label_error takes up to {MAX_TESTED} labels under label shift, got {len(limited)}. Name those "
-                "that matter most."
-            )
         region = prevalence_region(
             tally.confusion,
             tally.target,
@@ -289,7 +294,8 @@ class AcceptByLabels(Method):
         level, unknown = task.delta / len(labelled.looks), labelled.n_unknown  # all looks hold together
         test = labelled.tops or Tops.of_cells(labelled.test.source_cells, labelled.test.source_kind)
         limits = limits_of(self.label_error, tally.classes)
-        path = planned_by_labels(labelled, tally, limits, error=task.epsilon, rows=rows, level=level)
+        planned = (task.plan_delta or task.delta) / len(labelled.looks)  # one sequence at every share (Lemma 7)
+        path = planned_by_labels(labelled, tally, limits, error=task.epsilon, rows=rows, level=planned)
         tables, kept = test.tables(path, tally.n_classes), None
         total, right = tables[:, 1::2].sum(axis=2), np.diagonal(tables[:, 1::2], axis1=1, axis2=2)
         if labelled.blanks is not None:  # rows without a label are wrong where a rule would accept them

@@ -57,6 +57,9 @@ class Task:
     steps : Steps
         For methods that take long: ``steps.expect(n)`` says that about n steps are to come, ``steps()`` that one
         is done. May be left alone.
+    plan_delta : float, optional
+        The level that rules by labels are planned for, whatever ``delta`` is: they are tested at one share of the
+        request's or at all of it, and must be the same rules. None: ``delta``.
     """
 
     epsilon: float
@@ -70,6 +73,7 @@ class Task:
     sample: Callable[[], RowSample] | None = None
     tops: Callable[[], tuple[Tops, Tops]] | None = None
     steps: Steps = field(default_factory=Steps)
+    plan_delta: float | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

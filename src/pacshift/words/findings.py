@@ -52,6 +52,8 @@ def by_labels_note(found: "Answer", asked: Method, n_labels: int) -> tuple[str, 
     if found.method.name == asked.name or found.method.assumes_label_shift:
         return ()
     alone = f"This certificate rests on the {plural(n_labels, 'labelled row')} alone."
+    if found.refused is None and found.too_many:
+        return (f"{found.too_many} {alone}",)
     if found.refused is None:
         more = "accept more" if found.method.guarantee == "pac-accepted" else "give smaller sets"
         return (f"the labelled rows {more} than {asked.name}. {alone}",)
