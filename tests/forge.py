@@ -1,0 +1,236 @@
+"""Forged files: values inside are changed and the seals made again, as anybody can who reads how they are made.
+
+``forge`` changes a document (whatever JSON can hold). ``certificate_bytes``, ``sheet_bytes``, ``manifest_bytes``,
+``keys_bytes`` and ``tally_bytes`` seal what came of it. ``trial`` is the test: refused, or read and used in time.
+"""
+
+import copy
+import csv
+import hashlib
+import io
+import json
+import math
+import signal
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from types import FrameType
+from typing import Any
+
+import numpy as np
+
+from damage import NAMES, nodes, pick, require_message
+from pacshift import LabelSheet, PacshiftError
+from pacshift.certification import sheet_file
+from pacshift.files import codec
+from pacshift.tally.file import checksums
+
+NUMBERS: list[Any] = [0, 1, -1, 2, 1e-9, 0.5, 1 - 1e-9, -0.0, 5e-324, 1e308, 2**31, 2**53 + 1, 2**63 - 1, 2**63]
+NUMBERS += [-(2**63), 10**400, math.nan, math.inf, -math.inf]
+TEXTS = [*NAMES, "inf", "\x00", "\x1b]0;x\x07", "\u202eabc", "a\u2028b", "\ud800", "../../x", "x" * 100_000]
+OTHERS: list[Any] = [None, True, False, [], {}, [[]], {"": None}]
+SECONDS = 1.0
+"""Of the processor, in which a file that was read must be used."""
+
+
+def forge(document: Any, rng: np.random.Generator, changes: int = 2) -> Any:
+    """A copy with one to ``changes`` changes."""
+    forged = copy.deepcopy(document)
+    for _ in range(int(rng.integers(1, changes + 1))):
+        places = list(nodes(forged))
+        if not places:
+            break
+        *way, last = pick(rng, places)
+        holder = forged
+        for key in way:
+            holder = holder[key]
+        _change(holder, last, rng, forged)
+    return forged
+
+
+def _change(holder: Any, key: Any, rng: np.random.Generator, document: Any) -> None:
+    """Change one entry of an object or a list."""
+    value = holder[key]
+    kind = pick(rng, ["alike"] * 5 + ["other", "gone", "swapped", "copied", "nested"])
+    if kind == "alike":
+        holder[key] = _alike(value, rng)
+    elif kind == "other":
+        holder[key] = pick(rng, [*OTHERS, *NUMBERS, *TEXTS])
+    elif kind == "gone":
+        del holder[key]
+    elif kind == "swapped":  # types stay right, and sums of counts too
+        other = pick(rng, holder if isinstance(holder, dict) else range(len(holder)))
+        holder[key], holder[other] = holder[other], value
+    elif kind == "copied":
+        source = document
+        for step in pick(rng, list(nodes(document))):
+            source = source[step]
+        holder[key] = copy.deepcopy(source)
+    else:
+        for _ in range(pick(rng, [1, 2, 50, 150])):
+            value = pick(rng, [[value], {"a": value}])
+        holder[key] = value
+
+
+def _alike(value: Any, rng: np.random.Generator) -> Any:
+    """Another value of the same type."""
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int):
+        return pick(rng, [value + 1, value - 1, -value, value * 2, value // 2, float(value), *NUMBERS])
+    if isinstance(value, float):
+        return pick(rng, [-value, value * 2, value / 2, 1 - value, math.nextafter(value, 2), *NUMBERS])
+    if isinstance(value, str):
+        return pick(rng, [value[:-1], value.upper(), value + "\x1b[31m", value[::-1], *TEXTS])
+    if isinstance(value, list):
+        longer = value[:1] * pick(rng, [2, 1000, 100_000])
+        return pick(rng, [value[1:], value + value[:1], value[::-1], sorted(value, key=str), [], longer])
+    if isinstance(value, dict):
+        return pick(rng, [dict(reversed(value.items())), value | {"more": 1}, value | {"": value.copy()}, {}])
+    return pick(rng, [*NUMBERS, "x", [], {}])
+
+
+def sealed_json(document: Any, rng: np.random.Generator | None = None) -> bytes:
+    """A document with its checksum, if it can have one. With ``rng`` some have a key twice, or are very deep."""
+    with suppress(ValueError, RecursionError, OverflowError):  # NaN has no checksum: the old seal stays
+        document = codec.seal(document)
+    text = json.dumps(document)
+    if rng is not None and rng.random() < 0.02:
+        text = text.replace(
+            "{", pick(rng, ['{"version": 1, ', '{"deep": ' + "[" * 10_000 + "]" * 10_000 + ", "]), 1
+        )
+    return text.encode("utf-8", "surrogatepass")
+
+
+certificate_bytes = manifest_bytes = sealed_json
+
+
+def keys_bytes(keys: Any) -> bytes:
+    """The file of a period's row keys."""
+    data = np.asarray(keys).tobytes()
+    return hashlib.sha256(data).digest() + data
+
+
+def tally_bytes(header: Mapping[str, Any], arrays: Mapping[str, Any]) -> bytes:
+    """The file of a tally: the checksums of its arrays, and that of its header."""
+    kept = {name: np.asarray(array) for name, array in arrays.items()}
+    buffer = io.BytesIO()
+    head = sealed_json({**header, "arrays": checksums(kept)}).decode("utf-8", "replace")
+    np.savez(buffer, header=np.array(head), **kept)  # type: ignore[arg-type]
+    return buffer.getvalue()
+
+
+def tally_parts(content: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Header and arrays of a tally's file."""
+    with np.load(io.BytesIO(content)) as stored:
+        arrays = dict(stored)
+    return json.loads(str(arrays.pop("header"))), arrays
+
+
+def forge_array(array: Any, rng: np.random.Generator) -> Any:
+    """Another array: some values, the order, the shape or the type."""
+    whole = array.dtype.kind in "iu"
+    kind = pick(rng, ["value"] * 4 + ["order", "repeat", "shorter", "empty", "scale", "shift", "type", "shape"])
+    if kind == "value" and array.size:
+        array = array.copy()
+        values = NUMBERS if not whole else [one for one in NUMBERS if isinstance(one, int) and abs(one) < 2**63]
+        array.flat[int(rng.integers(array.size))] = 2**63 if array.dtype == np.uint64 else pick(rng, values)
+        return array
+    types = ["f4", "f2", "i1", "u8", "U5", "c16", "?", ">f8", "S3"]
+    changed: dict[str, Callable[[], Any]] = {
+        "order": lambda: rng.permutation(array) if array.ndim else array,
+        "repeat": lambda: np.repeat(array, 2, axis=0) if array.ndim else array,
+        "shorter": lambda: array[:-1] if array.ndim else array,
+        "scale": lambda: array * 10,
+        "shift": lambda: array + (1 if whole else 2.0),
+        "type": lambda: array.astype(pick(rng, types)),
+        "shape": lambda: pick(rng, [array[None], array.ravel(), np.array(5), array.T]),
+    }
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return changed.get(kind, lambda: array[:0] if array.ndim else array)()
+
+
+def sheet_document(sheet: LabelSheet) -> dict[str, Any]:
+    """A label sheet as values that ``forge`` changes."""
+    head = {
+        "version": sheet_file.VERSION,
+        "seed": sheet.seed,
+        "epsilon": sheet.epsilon,
+        "delta": sheet.delta,
+        "looks": list(sheet.looks),
+        "pilot": sheet.n_pilot,
+        "rows": sheet.n_target,
+        "target": sheet.target_sha256,
+        "path": sheet.path,
+    }
+    kept = {name: list(cells) for name, cells in sheet.kept.items()}
+    return {"head": head, "rows": sheet.rows.tolist(), "labels": list(sheet.labels), "kept": kept}
+
+
+def sheet_bytes(document: Mapping[str, Any]) -> bytes:
+    """The file of a label sheet, with parts and looks that follow from its first line where they can."""
+    head, rows = dict(document["head"]), document["rows"]
+    looks = head.get("looks")
+    if isinstance(looks, list):
+        head["looks"] = "/".join(map(str, looks))
+    said = " ".join([sheet_file.MAGIC, *(f"{name}={value}" for name, value in head.items() if value != "")])
+    try:
+        said += f" checksum={sheet_file._checksum(said, rows)}"
+        planned = list(zip(sheet_file._parts(head["pilot"], looks), rows, strict=False))  # type: ignore[arg-type]
+    except (TypeError, KeyError, IndexError, ValueError, UnicodeEncodeError):
+        planned = [(("test", 1), row) for row in rows] if isinstance(rows, list) else []
+    buffer = io.StringIO(newline="")
+    writer = csv.writer(buffer, lineterminator="\n")
+    kept: Any = document.get("kept")
+    columns = {name: cells for name, cells in kept.items() if isinstance(cells, Sequence)} if kept else {}
+    writer.writerow([said, *[""] * (4 + len(columns))])
+    writer.writerow([*sheet_file.COLUMNS, *columns])
+    labels: Any = document.get("labels") or []
+    for place, ((part, look), row) in enumerate(planned):
+        label = labels[place] if place < len(labels) else None
+        cells = [column[place] if place < len(column) else "" for column in columns.values()]
+        writer.writerow([place + 1, row, part, look, "" if label is None else label, *cells])
+    return buffer.getvalue().encode("utf-8", "replace")
+
+
+class TooSlow(BaseException):
+    """Nothing that is caught as an exception."""
+
+
+@contextmanager
+def in_time(seconds: float = SECONDS) -> Iterator[None]:
+    """Raise ``TooSlow`` after so many seconds of this process's processor time; without a clock of Unix never."""
+    if not hasattr(signal, "SIGPROF"):
+        yield
+        return
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        raise TooSlow(f"more than {seconds:g} s")
+
+    before = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
+
+
+def trial(load: Callable[[], Any], *uses: Callable[[Any], object], seconds: float = SECONDS) -> str:
+    """``refused``, or ``used`` where everything was answered or refused in time. Whatever else fails the test."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # RuntimeWarnings of NumPy stay errors
+        try:
+            with in_time(seconds):
+                loaded = load()
+        except PacshiftError as error:
+            require_message(error)
+            return "refused"
+        for use in uses:
+            try:
+                with in_time(seconds):
+                    use(loaded)
+            except PacshiftError as error:
+                require_message(error)
+    return "used"
