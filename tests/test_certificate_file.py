@@ -66,7 +66,7 @@ def certificates(draw: st.DrawFn) -> Certificate:
     text, counts = st.text(st.characters(codec="utf-8")), np.array(draw(st.tuples(COUNTS, COUNTS, COUNTS)))
     errors, bounds = np.array(draw(st.lists(st.tuples(SHARES, SHARES), max_size=5))).reshape(-1, 2).T
     kinds = (
-        st.tuples(FINITE, FINITE, FINITE).map(sorted).map(lambda ends: ScoreKind(ends[0], ends[2], ends[1], True))
+        st.tuples(FINITE, FINITE, FINITE).map(sorted).map(lambda ends: ScoreKind(ends[0], ends[2], ends[1], False))
     )
     classes, epsilon = tuple(draw(NAMES)), draw(RATES)
     tested: Any = birds().assumption
@@ -171,7 +171,7 @@ TAMPERED: dict[Place, tuple[tuple[Any, str], ...]] = {
         (10**400, "damaged certificate"),
     ),
     ("classes",): (([], "damaged certificate"),),
-    ("classes", 0): ((ABSENT, "do not add up to n_source"),),
+    ("classes", 0): ((ABSENT, "the source rows of the classes add up to their number"),),
     ("classes", 0, "threshold"): (
         (math.nan, "NaN is not a JSON number"),
         ("0.5", "'0.5' where a threshold belongs"),
@@ -188,7 +188,7 @@ TAMPERED: dict[Place, tuple[tuple[Any, str], ...]] = {
         ({"scores": "abc", "label": None, "group": None}, "columns.scores: 'abc' where a list belongs"),
         ("abc", "columns: 'abc' where an object belongs"),
     ),
-    ("n_source",): ((601, "do not add up to n_source"),),
+    ("n_source",): ((601, "the source rows of the classes add up to their number"),),
     ("reasons",): ((["\ud800"], "is not JSON"),),
     ("method",): (("PS", "method PS does not give guarantee 'pac-target'"),),
     ("method_facts",): ((ABSENT, "it lacks 'method_facts'"),),

@@ -1,6 +1,7 @@
 """The whole check: from a tally to the evidence for or against label shift, a record that certificates save."""
 
 from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from pacshift.assumption.words import (
 )
 from pacshift.bounds import Interval
 from pacshift.errors import InputError
+from pacshift.files.codec import Rules
 from pacshift.tally import Tally
 from pacshift.words.display import short_repr
 
@@ -95,10 +97,12 @@ class Assumption:
             allowed=Interval(self.allowed.lower[kept], self.allowed.upper[kept]),
         )
 
-    def _require_consistent(self) -> None:
-        lists = (self.groups, self.observed, self.explained, self.allowed.lower, self.allowed.upper)
-        if len({len(one) for one in lists}) > 1:
-            raise ValueError("the lists of the assumption differ in length")
+    def _lists(self) -> tuple[Any, ...]:
+        return self.groups, self.observed, self.explained, self.allowed.lower, self.allowed.upper
+
+    _RULES: ClassVar[Rules] = {
+        "the lists of the assumption have one length": lambda self: len(set(map(len, self._lists()))) == 1,
+    }
 
 
 def check_assumption(

@@ -22,8 +22,8 @@ from pacshift.methods.accept import ACCEPTING, require_limits
 from pacshift.rows.columns import Columns
 from pacshift.scores.check import check_classes, check_rate
 from pacshift.scores.kind import ScoreKind
-from pacshift.scores.transforms import TRANSFORMS
 from pacshift.tally.groups import Grouped
+from pacshift.tally.rules import SCORE, SIDES
 
 if TYPE_CHECKING:
     from pacshift.certificate import Certificate
@@ -161,7 +161,7 @@ FIELDS = (
     Field("method", TEXT),
     Field("options", codec.OBJECT),
     Field("method_facts", record(MethodFacts), attribute="facts"),
-    Field("score", codec.choice(*TRANSFORMS, "custom")),
+    Field("score", SCORE),
     Field("columns", record(Columns).or_null, "columns"),
     Field("provenance", record(Provenance), "origin"),
     Field("never_empty", codec.FLAG),
@@ -267,17 +267,10 @@ def _require_consistent(found: dict[str, Any]) -> None:
     """ValueError where fields contradict each other, or the method that the file names."""
     for name in ("epsilon", "delta"):
         check_rate(found[name], name)
-    if sum(found["class_counts"].tolist()) != found["n_source"]:  # Python's integers cannot overflow
-        raise ValueError("the source rows of the classes do not add up to n_source")
-    predicted = found["predicted_counts"]
-    if predicted is not None and sum(predicted.tolist()) != found["n_target"]:
-        raise ValueError("the target predictions of the classes do not add up to n_target")
+    by_class = {"source_by_class": found["class_counts"], "target_by_class": found["predicted_counts"]}
+    codec.require(SIDES, found | by_class | {"source_kind": found["score_kind"], "target_kind": None})
     if found["n_target_labels"] > found["n_target"]:
         raise ValueError("more target rows have labels than there are")
-    for side in ("source", "target"):
-        grouped = found[f"{side}_grouped"]
-        if grouped is not None and grouped.rows < found[f"n_{side}"]:
-            raise ValueError(f"more {side} rows were counted than there are")
     if found["contamination"] >= found["epsilon"]:
         raise ValueError(f"contamination {found['contamination']:g} is not below epsilon {found['epsilon']:g}")
     facts, known = found["facts"], {**METHODS, **ACCEPTING}.get(found["method"])

@@ -2,9 +2,8 @@
 
 A ``Kind`` says of a value in a document how it is checked and read, how it is written and how a JSON Schema
 describes it. The kind of a dataclass follows from the types of its fields (``record``), and from
-``Annotated[float, SHARE]`` where the type does not say enough. A class may have a method ``_require_consistent``
-that raises a ValueError where its fields contradict each other. Whatever is wrong with a document is a ValueError
-that names field, value and rule.
+``Annotated[float, SHARE]`` where the type does not say enough. A class may have ``_RULES`` that its fields keep.
+Whatever is wrong with a document is a ValueError that names field, value and rule.
 """
 
 import hashlib
@@ -15,7 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from types import NoneType
-from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -23,6 +22,8 @@ from pacshift.errors import InputError
 from pacshift.files.writing import PathLike, atomic_write
 
 T = TypeVar("T")
+Rules: TypeAlias = Mapping[str, Callable[[Any], Any]]
+"""What every honest file keeps, in words, and whether it does."""
 CHECKSUM = "checksum"
 _ALGORITHM = "sha256"
 
@@ -159,8 +160,7 @@ class Record(Entries):
 
     def read(self, value: Any, path: str) -> Any:
         found = self.cls(**super().read(value, path))
-        if hasattr(found, "_require_consistent"):
-            found._require_consistent()
+        require(getattr(self.cls, "_RULES", {}), found)
         return found
 
     def write(self, value: Any) -> Any:
@@ -193,6 +193,13 @@ def _kind_of(hint: Any) -> Kind:
     if is_dataclass(hint) and isinstance(hint, type):
         return record(hint)
     raise TypeError(f"no kind is known for {hint!r}: annotate the field with one")
+
+
+def require(rules: Rules, content: Any) -> None:
+    """ValueError with the first of the rules that the content of a file breaks."""
+    for rule, holds in rules.items():
+        if not holds(content):
+            raise ValueError(f"it breaks the rule that {rule}")
 
 
 def is_number(value: Any) -> bool:

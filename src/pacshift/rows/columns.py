@@ -2,8 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from pacshift.errors import InputError
+from pacshift.files.codec import Rules
 from pacshift.scores.names import shorten
 
 
@@ -29,6 +31,10 @@ class Columns:
     def used(self) -> tuple[str | None, ...]:
         """All of them."""
         return (*self.scores, self.label, self.group)
+
+    _RULES: ClassVar[Rules] = {
+        "score columns differ": lambda self: len(set(self.scores)) == len(self.scores),
+    }
 
 
 def require_columns(keep: Sequence[str], columns: Sequence[str], taken: Sequence[str]) -> None:

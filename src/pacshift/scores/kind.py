@@ -11,12 +11,13 @@ of the whole, however the rows are cut.
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pacshift.errors import InputError
+from pacshift.files.codec import Rules
 
 Row: TypeAlias = NDArray[Any]
 _INF = float("inf")
@@ -110,6 +111,17 @@ class RowSums:
         least, largest = min(self.least, other.least), max(self.largest, other.largest)
         near = tuple(map(sum, zip(self.near, other.near, strict=True)))
         return RowSums(least, largest, near, self.n_rows + other.n_rows, self.of_exponentials)
+
+    _RULES: ClassVar[Rules] = {
+        "the least sum of rows is not above the largest": lambda self: self.least <= self.largest,
+        "sums are those of at least one row": lambda self: self.n_rows > 0,
+        "rows near each of the totals are counted": lambda self: len(self.near) == len(TOTALS),
+        "no more rows are near a total than there are": lambda self: max(self.near) <= self.n_rows,
+        "rows near a total have sums near it": lambda self: all(
+            not near or (self.least <= 1.03 * total and self.largest >= 0.97 * total)
+            for near, total in zip(self.near, TOTALS, strict=True)
+        ),
+    }
 
 
 class BlockSums:
@@ -205,9 +217,8 @@ class ScoreKind:
         -------
         ScoreKind
         """
-        of_scores = sums is not None and not sums.of_exponentials
-        all_near = sums is not None and of_scores and sums.near[0] == sums.n_rows
-        return cls(low, high, least_top, _in_unit(low, high) and all_near, of_scores and whole, sums)
+        kind = cls(low, high, least_top, False, _are_scores(sums) and whole, sums)
+        return replace(kind, sums_to_one=_all_sum_to_one(kind))
 
     @classmethod
     def of_rows(cls, scores: NDArray[np.floating[Any]]) -> "ScoreKind":
@@ -289,6 +300,29 @@ class ScoreKind:
         if self.name in (OTHER, BYTES) and self.tops is not None:
             return f"{self.name} ({ends}, top scores mostly {self.tops[0]:.4g} to {self.tops[1]:.4g})"
         return f"{self.name} ({ends})"
+
+    _RULES: ClassVar[Rules] = {
+        "scores lie between the smallest and the largest": lambda self: self.low <= self.least_top <= self.high,
+        "top scores lie in a range": lambda self: self.tops is None or self.tops[0] <= self.tops[1],
+        "rows that sum to 1 were seen to": lambda self: self.sums_to_one == _all_sum_to_one(self),
+        "whole numbers are scores with sums": lambda self: not self.whole or _are_scores(self.sums),
+        "sums are of exponentials where scores are negative": lambda self: (
+            self.sums is None or self.sums.of_exponentials == (self.low < -ROUNDING)
+        ),
+        "sums are not above what the largest score allows": lambda self: (
+            self.sums is None or self.high <= (ROUNDING if self.low < -ROUNDING else TOTALS[-1] * (1 + ROUNDING))
+        ),
+    }
+
+
+def _are_scores(sums: RowSums | None) -> bool:
+    return sums is not None and not sums.of_exponentials
+
+
+def _all_sum_to_one(kind: ScoreKind) -> bool:
+    """Whether all scores lie between 0 and 1 and every row sums to 1, but for rounding."""
+    sums = kind.sums
+    return sums is not None and _in_unit(kind.low, kind.high) and _are_scores(sums) and sums.near[0] == sums.n_rows
 
 
 def kind_of_all(kinds: Iterable[ScoreKind | None]) -> ScoreKind | None:

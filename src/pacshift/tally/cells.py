@@ -42,6 +42,15 @@ def confidence_bin(top: NDArray[np.floating]) -> NDArray[np.uint8]:
     return edges_reached(top, _TOP_EDGES)
 
 
+def least_confidence(bins: IntArray) -> FloatArray:
+    """The smallest top score of each bin, whether it is a probability or not for the first one.
+
+    >>> least_confidence(np.array([0, 1, 2])).round(3).tolist()
+    [-inf, 0.5, 0.65]
+    """
+    return np.append(-np.inf, _TOP_EDGES)[bins]
+
+
 TOP_BITS = 5
 """Bits of mantissa kept of top scores that are not probabilities: 32 bins per octave, in their order. Fine enough
 for 13 bins at quantiles: to within 3 %."""

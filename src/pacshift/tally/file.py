@@ -13,12 +13,12 @@ from pacshift.files.codec import (
     ANYTHING,
     COUNT,
     FLAG,
-    TEXT,
     Entries,
     ListOf,
     checked,
     choice,
     record,
+    require,
     require_seal,
     seal,
 )
@@ -30,6 +30,7 @@ from pacshift.scores.kind import ScoreKind
 from pacshift.tally.cells import Bins, Cells
 from pacshift.tally.groups import Grouped
 from pacshift.tally.once import Input, all_inputs
+from pacshift.tally.rules import SCORE, SIDES, TALLY, require_arrays, sides_of
 from pacshift.tally.stores import Distinct, SoftSums
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ Arrays = dict[str, NDArray[Any]]
 HEADER = Entries(
     {
         "classes": ListOf(ANYTHING, check_classes),
-        "score": TEXT,
+        "score": SCORE,
         "grid": FLAG,
         "source_bins": choice(*get_args(Bins)),
         "target_bins": choice(*get_args(Bins)),
@@ -90,8 +91,8 @@ def arrays_of(tally: "Tally") -> Arrays:
     return arrays if tally.bins is None else arrays | {"bins": tally.bins}
 
 
-def read_fields(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """The fields of a tally whose content is what was written: checksums of the arrays, and of the header."""
+def read(path: str | os.PathLike[str], cls: "type[Tally]") -> "Tally":
+    """A tally whose content is what was written, as the checksums say, and keeps the rules of real counts."""
     try:
         arrays = read_arrays(path)
         header = str(arrays.pop("header")).encode()
@@ -100,17 +101,21 @@ def read_fields(path: str | os.PathLike[str]) -> dict[str, Any]:
     except (KeyError, ValueError) as error:
         raise InputError(f"{path} is not a pacshift tally ({error}). Make one with `pacshift tally`.") from None
 
-    def fields(document: dict[str, Any]) -> dict[str, Any]:
+    def checked_tally(document: dict[str, Any]) -> "Tally":
         require_seal(document)
         if document["arrays"] != checksums(arrays):
             raise ValueError("the counts do not match their checksums")
         found: dict[str, Any] = HEADER.read(document, "") | ORIGIN.read(document, "")
+        require_arrays(arrays, len(found["classes"]))
         for side, n_labels in (("source", len(found["classes"])), ("target", 1)):
             codes, counts = arrays[f"{side}_codes"], arrays[f"{side}_counts"]
             found[f"{side}_cells"] = Cells(codes, counts, n_labels, found.pop(f"{side}_bins"))
         if "soft_labels" in arrays:
             found["soft"] = SoftSums(*(arrays[f"soft_{name}"] for name in ("labels", "sums", "target")))
         scores = Distinct(*(arrays[name] for name in ("values", "counts", "starts")))
-        return found | {"scores": scores, "bins": arrays.get("bins")}
+        made = cls(**found, scores=scores, bins=arrays.get("bins"))
+        require(TALLY, made)
+        require(SIDES, sides_of(made))
+        return made
 
-    return checked(header, path, FORMAT, VERSION, fields, what="tally")
+    return checked(header, path, FORMAT, VERSION, checked_tally, what="tally")

@@ -65,6 +65,15 @@ def to_grid(values: ArrayLike) -> FloatArray:
     return np.where(np.isneginf(values), values, code_to_float(float_to_code(values)))
 
 
+def next_on_grid(values: FloatArray) -> FloatArray:
+    """The largest number that ``to_grid`` rounds to each of the grid points.
+
+    >>> to_grid(next_on_grid(to_grid([0.7, -3.0]))) == to_grid([0.7, -3.0])
+    array([ True,  True])
+    """
+    return order_to_float(float_to_order(values) | ((1 << DROPPED_BITS) - 1))
+
+
 def single_cuts(thresholds: ArrayLike) -> FloatArray:
     """Thresholds at which scores of single and of double precision make the same sets.
 

@@ -7,14 +7,14 @@ rows repeat from sample to sample, and the choice is the same in whatever order,
 """
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, TypeAlias, get_args
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pacshift.arrays import IntArray, KeyArray, LabelsLike
 from pacshift.errors import InputError
-from pacshift.files.codec import OrNull, choice
+from pacshift.files.codec import OrNull, Rules, choice
 from pacshift.scores.check import ScoreMatrix, is_finite, name_array, not_finite_error, unusable_rows
 from pacshift.scores.frames import require_same_index
 from pacshift.scores.names import is_missing, text_of
@@ -50,6 +50,11 @@ class Grouped:
 
     def __add__(self, other: "Grouped") -> "Grouped":
         return Grouped(self.rows + other.rows, self.parts + other.parts, self.shared + other.shared)
+
+    _RULES: ClassVar[Rules] = {
+        "every part of grouped rows has a row": lambda self: 1 <= self.parts <= self.rows,
+        "no more groups are shared than there are rows": lambda self: self.shared <= self.rows,
+    }
 
 
 _BLOCK_NAMES = 1 << 14  # few texts at a time: each takes more than its place in an array

@@ -16,14 +16,14 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.errors import InputError
-from pacshift.files.codec import COUNT, Value, is_count, pattern
+from pacshift.files.codec import COUNT, Rules, Value, is_count, pattern
 from pacshift.files.writing import PathLike
 from pacshift.tally.cells import Cells
 from pacshift.tally.grid import BINS, bin_of
@@ -90,6 +90,15 @@ class Input:
             return ""
         of_all = "" if self.rows_read is None else f" of {self.rows_read:,}"
         return f"{self.left_out:,}{of_all} rows{why_in_words(self.left_out_why)}"
+
+    _RULES: ClassVar[Rules] = {
+        "no reason leaves out more rows than are left out": lambda self: all(
+            count <= (self.left_out or 0) for _, count in self.left_out_why
+        ),
+        "no more rows are counted and left out than are read": lambda self: (
+            self.rows_read is None or (self.rows or 0) + (self.left_out or 0) <= self.rows_read
+        ),
+    }
 
 
 def why_in_words(why: Sequence[tuple[str, int]]) -> str:

@@ -20,14 +20,12 @@ from pacshift.scores.names import shorten, text_of
 from pacshift.scores.transforms import Transform, TransformFunction, resolve_transform
 from pacshift.tally.cells import Cells, typical_tops
 from pacshift.tally.counter import Counter, CountOptions
-from pacshift.tally.file import arrays_of, header_of, read_fields, write
+from pacshift.tally.file import arrays_of, header_of, read, write
 from pacshift.tally.grid import to_grid
 from pacshift.tally.groups import Grouped, one_row_per_group
 from pacshift.tally.once import Input, merged, require_distinct
+from pacshift.tally.rules import MAX_TOTAL
 from pacshift.tally.stores import Distinct, RawScores, SoftSums, run_lengths
-
-MAX_TOTAL = 2.0**62
-"""Sums of probabilities may add up to this: more would come close to overflow."""
 
 HALVED_TOGETHER = 60
 """Above this many classes thresholds are looked up for all classes at once. With 1,000 classes of 200 scores that
@@ -487,7 +485,7 @@ class Tally:
         InputError
             If the file is not a tally, its counts do not add up, or it says that a file was counted twice.
         """
-        made = cls(**read_fields(path))
+        made = read(path, cls)
         require_distinct([made], [os.fspath(path)])
         return made
 
