@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from commands import good, run
-from pacshift import Certificate, InputError, Tally, read
+from pacshift import Certificate, InputError, Tally, calibrate, check, read, write_sets
 from pacshift.files.codec import seal
 from pacshift.monitor.periods import Period
 from pacshift.monitor.tables import Cut, count_periods
@@ -77,6 +77,21 @@ def test_whole_numbers_and_texts_name_the_same_groups() -> None:
     assert first.n_source == 500
 
 
+@pytest.mark.parametrize("kind", [pa.float64(), pa.float32(), pa.dictionary(pa.int16(), pa.float64())])
+def test_ids_that_floats_cannot_hold_exactly_are_refused(kind: Any, tmp_path: Path) -> None:
+    """2**53 and 2**53 + 1 were one group: two thirds of the rows were not counted, without a word."""
+    plain = kind if pa.types.is_floating(kind) else pa.float64()
+    numbers = 2.0 ** (24 if kind == pa.float32() else 53) + np.arange(N_ROWS) // 4
+    for bad in (numbers, np.where(np.arange(N_ROWS) == 9, 0.5, numbers // 2**33)):
+        ids = pa.array(bad, plain)
+        table = pa.table({**columns(), "patient": ids if plain == kind else ids.dictionary_encode()})
+        for given in (save(table, tmp_path / "a.parquet"), table.to_pandas(), table):
+            with pytest.raises(
+                InputError, match=r"floats must be whole numbers below .* in row \d of .*integers or texts"
+            ):
+                counted(given)
+
+
 def columns() -> dict[str, Any]:
     return {name: TABLE.column(name) for name in ("p_0", "p_1", "label")}
 
@@ -118,6 +133,26 @@ def test_columns_that_cannot_name_groups_are_refused(group: str, message: str) -
     born = pa.array(np.zeros(N_ROWS, "M8[D]"))
     with pytest.raises(InputError, match=message):
         read(TABLE.append_column("born", born), label="label", scores="p_0,p_1", group=group).tally()
+
+
+def test_a_target_that_is_read_like_its_source_has_its_groups(tmp_path: Path) -> None:
+    """Every row of such a target counted, without a word."""
+    path, other = save(TABLE, tmp_path / "a.parquet"), save(TABLE.drop(["patient"]), tmp_path / "b.parquet")
+    source = read(path, label="label", group="patient")
+    assert read(path, like=source).tally() == read(path, group="patient", scores="p_*").tally()
+    assert read(path, label="label", like=read(path, group="patient")).tally() == source.tally()
+    assert read(path, like=source, group="label").columns == Columns(("p_0", "p_1"), None, "label")
+    named = TABLE.rename_columns(["p_0", "p_1", "label", "person"])
+    assert read(named, like=source, group="person").tally() == read(path, like=source).tally()
+    with pytest.raises(InputError, match=r"target: .*one row of each 'patient'.*no column 'patient'.*group=NAME"):
+        read(other, like=source)
+    made = calibrate(source, read(path, like=source), method="PS-LW", epsilon=0.3)
+    assert made.columns == Columns(("p_0", "p_1"), "label", "patient")
+    assert check(made, read(path, label="label", like=made)).evaluation.n == N_GROUPS
+    assert read(path, like=made).tally().n_target == N_GROUPS
+    with pytest.warns(UserWarning, match=r"one row of each 'patient'.*every row counts by itself.*group=NAME"):
+        assert read(other, like=made).tally().n_target == N_ROWS
+    assert write_sets(made, other, tmp_path / "sets.csv").n_rows == N_ROWS
 
 
 def test_a_group_column_is_never_taken_for_a_score() -> None:

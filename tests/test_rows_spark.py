@@ -102,6 +102,9 @@ def test_one_row_of_each_group_is_the_one_of_memory(spark: Any, frame: Any) -> N
     holes = owned.withColumn("owner", when(col("id") >= 100, col("owner")))
     with pytest.raises(InputError, match=r"100 rows? cannot be used \(100 with no group id\)"):
         read(holes, label="label", group="owner").tally()
+    with pytest.raises(InputError, match=r"column 'owner': group ids that are floats.* of partition \d"):
+        read(owned.withColumn("owner", col("owner") + 2.0**53), label="label", group="owner").tally()
+    assert read(owned, like=found).tally() == read(owned, group="owner").tally()
     dropped = read(holes, label="label", group="owner", drop_invalid=True).tally()
     columns: dict[str, Any] = {f"p_{name}": SCORES[:, place] for place, name in enumerate(CLASSES)}
     same = pa.table({**columns, "label": NAMES, "owner": pa.array(owners, mask=np.arange(N_ROWS) < 100)})

@@ -205,6 +205,16 @@ def test_whole_numbers_are_their_text_however_large(largest: int) -> None:
         (pd.Timestamp("2026-01-01") + pd.to_timedelta(range(4), "D"), "must be text, numbers or booleans"),
         ([b"a", b"b", b"c", b"d"], "must be text, numbers or booleans, got b'a' in row 0"),
         (pd.Series(list("abcd"), index=[3, 2, 1, 0]), "different indexes"),
+        (np.array([2**53, 2**53 + 1, 1, 2], float), r"found 9007199254740992.0 in row 0.* pass integers or texts"),
+        ([1.0, -(2.0**53), 1.0, 2.0], r"found -9007199254740992.0 in row 1"),
+        (
+            np.array([2**24, 2**24 + 1, 1, 2], np.float32),
+            r"whole numbers below 16,777,216.*found 16777216.0 in row 0",
+        ),
+        (pd.Series([2**53 + 1, None, 1, 2]), r"found 9007199254740992.0 in row 0"),  # pandas makes floats of them
+        (pd.Series([1.0, None, 2.0**53, 2], dtype="Float64"), r"found 9007199254740992.0 in row 2"),
+        (["a", 3.0, 1.5, 2], r"found 1.5 in row 2"),
+        ([1.0, float("inf"), 2.0, 3.0], r"found inf in row 1"),
     ],
 )
 def test_bad_ids_are_refused(groups: Any, message: str) -> None:

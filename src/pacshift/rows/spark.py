@@ -189,6 +189,8 @@ class SparkRows(ArrowRows):
         """
         digest, faults = np.zeros(3, np.uint64), Faults()
         for part in _collected(rows, _looking(layout, self.softmax)):
+            if part.error:
+                raise InputError(part.error)
             digest += part.digest
             faults.add(part.faults)
         faults.raise_if_any(self.classes, drop_invalid=self.drop_invalid)
@@ -374,12 +376,15 @@ def _looking(layout: Layout, softmax: bool) -> Job:
 
     def look(batches: Iterator[Any]) -> Iterator[Any]:
         part = Part(0, Faults())
-        for batch in _batches(batches, layout, softmax):
-            if layout.group is None:
-                _ = batch.given
-            else:
-                np.add(part.digest, keys_of(batch, _role(layout)).digests[0], out=part.digest)
-            part.faults.add(batch.faults)
+        try:
+            for batch in _batches(batches, layout, softmax):
+                if layout.group is None:
+                    _ = batch.given
+                else:
+                    np.add(part.digest, keys_of(batch, _role(layout)).digests[0], out=part.digest)
+                part.faults.add(batch.faults)
+        except PacshiftError as error:  # as above
+            part = replace(part, error=str(error))
         yield _packed(part)
 
     return look

@@ -83,11 +83,25 @@ def check_groups(groups: LabelsLike, *, n_rows: int, name: str, index: Any = Non
         rows = slice(start, start + _BLOCK_NAMES)
         texts = values[rows].tolist()
         if set(map(type, texts)) != {str} or not all(map(str.strip, texts)):  # nearly always texts are given
+            floats = np.array([one if isinstance(one, float) else 0.0 for one in texts])
+            require_whole(values[rows] if values.dtype.kind == "f" else floats, name, first=start)
             texts = [_text(one) for one in texts]
             if None in texts:
                 raise _bad_groups(values, start + texts.index(None), name)
         hashes[rows] = name_hashes(texts)
     return hashes
+
+
+def require_whole(ids: NDArray[np.floating[Any]], name: str, *, first: int = 0, of: str = "") -> None:
+    """Refuse ids that a float may have rounded, so that two groups became one; NaN names no group."""
+    most = 2 ** (np.finfo(ids.dtype).nmant + 1)
+    bad = ~((np.abs(ids) < most) & (ids == np.rint(ids)) | np.isnan(ids))
+    if bad.any():
+        row = int(bad.argmax())
+        raise InputError(
+            f"{name}: group ids that are floats must be whole numbers below {most:,}, which floats hold exactly; "
+            f"found {float(ids[row])} in row {first + row}{of}. Two ids may be one now: pass integers or texts."
+        )
 
 
 def _bad_groups(values: NDArray[Any], row: int, name: str) -> InputError:

@@ -19,6 +19,7 @@ from pacshift.scores.names import NOT_FOUND, find_name, is_missing, match_labels
 from pacshift.scores.transforms import softmax
 from pacshift.tally.coins import name_hashes, number_hashes
 from pacshift.tally.counter import Counter
+from pacshift.tally.groups import require_whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +154,9 @@ class ArrowBatch(Batch):
         if pa.types.is_integer(column.type):
             missing = plain_array(column.is_null().cast(pa.uint8())).astype(bool) if column.null_count else None
             return number_hashes(plain_array(column.fill_null(0))), missing
+        if pa.types.is_floating(column.type):
+            place = {"first": self.records.first_row, "of": f" of {self.file}"}
+            require_whole(plain_array(column), f"column {self.layout.group!r}", **place)
         encoded = column.dictionary_encode()
         names = [None if is_missing(name) else text_of(name) for name in [*encoded.dictionary.to_pylist(), None]]
         codes = plain_array(encoded.indices.fill_null(len(names) - 1))

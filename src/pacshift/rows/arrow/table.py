@@ -1,12 +1,13 @@
 """Files and frames as ``Rows``: record batches are checked and worked on by all cores, memory stays bounded."""
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from pacshift.arrays import IntArray, Label
-from pacshift.errors import InputError
+from pacshift.errors import InputError, users_line
 from pacshift.progress import Progress
 from pacshift.rows.arrow.batch import ArrowBatch, Layout, sample_scores
 from pacshift.rows.arrow.files import open_source
@@ -77,7 +78,8 @@ def read(
     drop_invalid : bool, default False
         Leave out rows that cannot be used, instead of raising an error.
     like : Rows or Certificate, optional
-        Find the columns, the classes and whether scores are logits as there: a target like its source.
+        Find the columns, the classes and whether scores are logits as there, and count one row of each group if
+        that is done there: a target like its source.
     progress : callable, optional
         Called in every pass with the rows done so far and, where known, the rows in all.
 
@@ -119,6 +121,7 @@ def read(
         like=like,
         name="target" if label is None else "source",
         role="source" if label is not None else "target",
+        with_group=True,
         watch=told(progress),
     )
 
@@ -184,6 +187,7 @@ def read_rows(
     some_labels: bool = False,
     labels_per: LabelsPer | None = None,
     like: "Rows | Certificate | None" = None,
+    with_group: bool = False,
     keep: bool = True,
     grid: bool = True,
     within: Periods | None = None,
@@ -192,10 +196,10 @@ def read_rows(
 ) -> Rows:
     """A table as ``Rows``, for every adapter: what ``read`` takes, and how messages call it.
 
-    ``reading`` are the fields of ``Asked``; ``like`` gives columns, classes and the softmax together. With
-    ``some_labels`` rows may lack a label, and ``labels_per`` says how those of groups were chosen. A small table
-    stays in memory where ``keep`` says so. ``within`` gives the period of each row, where there is one row per
-    group and period.
+    ``reading`` are the fields of ``Asked``; ``like`` gives columns, classes and the softmax together, and
+    ``with_group`` its groups. With ``some_labels`` rows may lack a label, and ``labels_per`` says how those of
+    groups were chosen. A small table stays in memory where ``keep`` says so. ``within`` gives the period of each
+    row, where there is one row per group and period.
     """
     asked = Asked(**reading)
     if like is not None:
@@ -210,6 +214,8 @@ def read_rows(
             kind_of_rows, source = SparkRows, SparkSource(paths, asked.scores, asked.columns)
         else:
             source = open_source(paths, label=asked.label, scores=asked.scores, columns=asked.columns)
+        if with_group and asked.group is None and like is not None:
+            asked = replace(asked, group=_group_of(like, source))
         layout = find_layout(source, asked)
     except ColumnsError as error:
         if name == "table":
@@ -237,6 +243,19 @@ def read_rows(
     if asked.group is None or rows.again == "never":  # a cluster chooses by itself
         return rows
     return OnePerGroup.of(rows, within=within, labels_per=labels_per)
+
+
+def _group_of(like: "Rows | Certificate", source: Source) -> str | None:
+    """The column by which groups are told there, which this table should have too."""
+    group = None if like.columns is None else like.columns.group
+    if group is None or group in source.schema.names:
+        return group
+    said = f"one row of each {group!r} is counted there, but this table has no column {group!r}"
+    name = "Name the column of its groups: group=NAME."
+    if isinstance(like, Rows):
+        raise ColumnsError(f"{said}. {name} If every row is a group of its own, add a column of row numbers.")
+    warnings.warn(f"{said}: every row counts by itself. {name}", stacklevel=users_line())
+    return None
 
 
 @dataclass(eq=False)
