@@ -13,11 +13,11 @@ from pacshift.arrays import Label, LabelsLike, RngLike, ScoresLike
 from pacshift.assumption import Assumption
 from pacshift.certificate import Certificate
 from pacshift.certification.certify import certify, check_label_shift
-from pacshift.certification.counted import cut_of, looked_at, measured
+from pacshift.certification.counted import check_repeats, cut_of, looked_at, measured
 from pacshift.certification.labelled import require_unseen
 from pacshift.certification.request import check_request, require_fit
 from pacshift.defaults import DELTA, EPSILON
-from pacshift.errors import InputError, PacshiftError, UninformativeWarning, did_you_mean
+from pacshift.errors import InputError, PacshiftError, did_you_mean
 from pacshift.methods import METHODS, Guarantee, Method, resolve_method, usable_methods
 from pacshift.methods.guarantee import MEANINGS, promises_target
 from pacshift.paths.labelled import LabelledTarget
@@ -273,6 +273,7 @@ def compare(
             transforms[names[0]], grid=True, soft=False, bins=False, softmax=target.softmax, predicted=False
         )
         require_unseen(LabelledTarget.of_tally(target.count(options, None)).chance_to_match(data[0].tally))
+    check_repeats(data[0].tally)
 
     answers: list[Certificate | PacshiftError] = []
     tested: Assumption | None = None  # once, on the same rows
@@ -285,7 +286,7 @@ def compare(
             try:
                 require_fit(method, asked)
                 with warnings.catch_warnings():
-                    warnings.simplefilter("ignore", UninformativeWarning)  # the row says it
+                    warnings.simplefilter("ignore", UserWarning)  # the row says it, or it was said above
                     answers.append(certify(own, method, asked, tested=tested))
             except PacshiftError as problem:
                 answers.append(problem)

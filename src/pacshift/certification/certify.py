@@ -19,7 +19,7 @@ from pacshift.assumption import ASSUMPTION_SHARE, Assumption, check_assumption
 from pacshift.bounds import BoundCurve, Interval, Sensitivity
 from pacshift.certificate import Certificate
 from pacshift.certificate.provenance import AskedMethod, Counting, Provenance
-from pacshift.certification.counted import Data
+from pacshift.certification.counted import Data, check_repeats
 from pacshift.certification.labelled import check_labelled, mix_within
 from pacshift.certification.refusal import with_next_steps
 from pacshift.certification.request import Request
@@ -114,6 +114,7 @@ def certify(
         raise InputError(f"method {method.name} needs target scores. Pass them, or use PS-LW, which needs none.")
     if data.labelled is not None:
         check_labelled(data.labelled, tally)
+    repeats = check_repeats(tally, None if data.labelled is None else data.labelled.counted)
     require_same_kind(tally.full_source_kind, tally.full_target_kind, name="target", n_rows=tally.n_target)
     # The digest of the counts, 15 ms for a million rows, beside the test and the method.
     inputs = in_background(partial(all_inputs, tally))
@@ -127,7 +128,7 @@ def certify(
         if data.labelled is not None:  # labels that contradict known_mix: more of them are no way on
             raise
         raise with_next_steps(refusal, data, method, request, assumption) from None
-    certificate = _certificate(data, method, request, found, assumption, inputs.result())
+    certificate = _certificate(data, method, request, found, assumption, inputs.result(), repeats)
     if certificate.trivial:
         causes = " ".join(certificate.reasons) or "no threshold passes."
         warnings.warn(f"every set contains all labels: {causes}", UninformativeWarning, stacklevel=users_line())
@@ -168,6 +169,7 @@ def _certificate(
     found: Answer,
     assumption: Assumption | None,
     inputs: Sequence[Input],
+    repeats: Sequence[str],
 ) -> Certificate:
     tally, labelled, method, solution = data.tally, data.labelled, found.method, found.solution
     cuts, curve = solution.thresholds, solution.curve
@@ -217,7 +219,7 @@ def _certificate(
         assumption=assumption,
         score_kind=tally.full_source_kind,
         reasons=solution.reasons,
-        notes=(*suspicious(tally), *by_labels, *solution.notes),
+        notes=(*repeats, *suspicious(tally), *by_labels, *solution.notes),
         find_curves=find_curves if rests_on_shift or curve is not None else None,
         never_empty=request.never_empty,
         transform=data.transform,

@@ -5,6 +5,7 @@
 
 import os
 import sys
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -19,7 +20,7 @@ from pacshift.certification.label_sheet import LabelSheet
 from pacshift.certification.labelled import by_sheet, by_tally, split_at_random
 from pacshift.certification.request import Request
 from pacshift.certification.trust import one_label_error, points_below
-from pacshift.errors import InputError
+from pacshift.errors import InputError, users_line
 from pacshift.methods import Method
 from pacshift.methods.accept import tops_of_tally
 from pacshift.methods.guarantee import promises_target
@@ -31,7 +32,9 @@ from pacshift.rows.base import Rows
 from pacshift.rows.memory import pair
 from pacshift.scores.transforms import Transform
 from pacshift.tally import Tally
+from pacshift.tally.repeats import source_repeats, target_repeats
 from pacshift.tally.tops import Tops
+from pacshift.words.findings import copies_note
 
 MAX_ROWS_READ_TWICE = 1_000_000
 """Tables with more rows, source and target together, are not read again: thresholds are then tuned on counts.
@@ -54,6 +57,22 @@ class Data:
     """Reads the top scores of all source and target rows."""
     to_plan: Callable[[], RowsToPlan] | None = None
     """Reads rows that say after a refusal what labels would bring."""
+
+
+def check_repeats(tally: Tally, labelled: Tally | None = None) -> tuple[str, ...]:
+    """Refuse labelled rows that are all there several times, and warn of other copies; what was said.
+
+    A target of copies is no reason to refuse: a monitor has counted it, and must go on.
+    """
+    sides = [("source", source_repeats(tally)), ("target", target_repeats(tally))]
+    if labelled is not None:
+        sides.append(("labelled target", source_repeats(labelled)))
+    notes = [(rows, found, copies_note(found, rows, tally.classes)) for rows, found in sides if found is not None]
+    for rows, found, note in notes:
+        if found.times > 1 and rows != "target":
+            raise InputError(note)
+        warnings.warn(note, UserWarning, stacklevel=users_line())
+    return tuple(note for *_, note in notes)
 
 
 def opened(

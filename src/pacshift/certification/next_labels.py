@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pacshift.arrays import FloatArray, IntArray, Label, LabelsLike, ScoresLike
-from pacshift.certification.counted import opened
+from pacshift.certification.counted import check_repeats, opened
 from pacshift.certification.label_sheet import LabelSheet
 from pacshift.certification.labelled import at_all_looks
 from pacshift.certification.request import check_request
@@ -129,6 +129,7 @@ def next_labels(
     request = check_request(epsilon=sheet.epsilon, delta=sheet.delta, contamination=contamination)
     transform = resolve_transform(score)
     tally = fold.both(source, target, transform, soft=False, bins=False)
+    check_repeats(tally)
     looks = at_all_looks(source, target, sheet, request, transform, tally)
     epsilon = request.epsilon - request.contamination
     family, *_ = families(looks[0], tally, epsilon=epsilon)

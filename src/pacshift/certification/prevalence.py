@@ -15,7 +15,7 @@ from pacshift.arrays import Label, LabelsLike, ScoresLike
 from pacshift.assumption import ASSUMPTION_SHARE
 from pacshift.bounds import Interval
 from pacshift.certification.certify import check_label_shift, refusal_of
-from pacshift.certification.counted import opened
+from pacshift.certification.counted import check_repeats, opened
 from pacshift.certification.label_sheet import LabelSheet
 from pacshift.certification.labelled import check_labelled, labels_of, mix_within
 from pacshift.certification.request import Request, check_request
@@ -155,6 +155,7 @@ def prevalence(
         if not rows:
             raise InputError(f"no {what} rows: prevalence needs a labelled source and an unlabelled target.")
     sample = labels_of(source, target, given, tally)
+    check_repeats(tally, None if sample is None else sample.counted)
     if sample is None:
         if assumed:
             raise InputError(

@@ -12,7 +12,7 @@ import typer
 from pacshift.cli import options
 from pacshift.cli.console import NOTHING_CERTIFIED, print_json, print_words, progress, say_written
 from pacshift.cli.options import basic, expert
-from pacshift.errors import AssumptionError, InputError, UninformativeWarning
+from pacshift.errors import AssumptionError, InputError
 
 if TYPE_CHECKING:
     from pacshift import Certificate
@@ -99,8 +99,8 @@ def certify(
         raise InputError(
             f"no TARGET: method {method.name} needs one. Name it after the SOURCE, or use PS-LW, which needs none."
         )
-    if not as_json:  # what is printed afterwards says that every set holds all labels
-        warnings.simplefilter("ignore", UninformativeWarning)
+    if not as_json:  # what is printed afterwards says it too
+        warnings.simplefilter("ignore", UserWarning)
     counted = len(data) == 1  # tables show bars of their own
     try:
         with progress("finding thresholds (%)", silent=as_json) if counted else nullcontext() as report:

@@ -299,6 +299,26 @@ def select(scores: NDArray[np.floating[Any]], rank: int) -> float:
     return float(np.partition(scores, rank)[rank])
 
 
+_SPREAD, _LABEL_BITS = 0x9E3779B97F4A7C15, 24
+"""An odd number that spreads the bits of scores, and the bits of a label in a key."""
+
+
+def some_scores(scores: NDArray[np.floating[Any]], most: int) -> IntArray:
+    """Places of about ``most`` scores, all of them where there are no more.
+
+    A number made of the score says whether it is one of them: so equal scores are, or are not, together.
+    """
+    kind: Any = np.uint32 if scores.dtype == np.float32 else np.uint64
+    n_bits = 8 * kind().itemsize
+    spread, limit = (
+        kind(_SPREAD >> (64 - n_bits)),
+        kind(min((1 << n_bits) * most // max(len(scores), 1), (1 << n_bits) - 1)),
+    )
+    blocks = (slice(start, start + ROWS_PER_JOB) for start in range(0, len(scores), ROWS_PER_JOB))
+    chosen = [np.flatnonzero(scores[rows].view(kind) * spread <= limit) + rows.start for rows in blocks]
+    return np.concatenate([np.empty(0, np.int64), *chosen])
+
+
 class RawScores:
     """Every score as it came, for methods that need single ranks of them: sorted only if somebody asks.
 
@@ -345,6 +365,19 @@ class RawScores:
             own = mixed((scores[rows].astype(np.float64) + 0.0).view(np.uint64) + of_label[labels[rows]])
             sums += np.array([own.sum(dtype=np.uint64), mixed(own).sum(dtype=np.uint64)])
         return sums
+
+    def some_kinds(self, most: int) -> tuple[IntArray, IntArray]:
+        """Label and number of rows of some pairs of label and score, which have about ``most`` rows.
+
+        A number made of the score says whether a pair is one of them: so each is counted in full.
+        """
+        labels, scores = self._joined()
+        places = some_scores(scores, most)
+        bits: Any = scores[places].astype(np.float64)
+        keys = mixed(bits.view(np.uint64)) >> np.uint64(_LABEL_BITS)
+        keys |= labels[places].astype(np.uint64) << np.uint64(64 - _LABEL_BITS)
+        keys, counts = np.unique(keys, return_counts=True)
+        return (keys >> np.uint64(64 - _LABEL_BITS)).astype(np.int64), counts
 
     def distinct(self) -> Distinct:
         """All of them, sorted and counted."""

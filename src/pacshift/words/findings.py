@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pacshift.arrays import Label
 from pacshift.bounds import Interval, clopper_pearson
 from pacshift.certificate import Certificate
 from pacshift.evaluation import Evaluation
@@ -14,6 +15,7 @@ from pacshift.scores.kind import OTHER
 from pacshift.scores.names import shorten
 from pacshift.scores.transforms import TRANSFORMS
 from pacshift.tally import Tally
+from pacshift.tally.repeats import Repeats
 from pacshift.words.numbers import between, digits_against, given, mean_size, percent, plural
 
 if TYPE_CHECKING:
@@ -24,9 +26,6 @@ if TYPE_CHECKING:
 
 FEWEST_ROWS_ALIKE = 50
 """With fewer rows, source and target may well have the same counts by chance. A round number; not measured."""
-
-FEWEST_CELLS = 16
-"""From so many counts on it is no chance that all are even: it happens to one table in 65,000. A round number."""
 
 MAX_APART = 3
 """Classes whose shares are named where they differ; the others are counted."""
@@ -91,13 +90,6 @@ def suspicious(tally: Tally) -> tuple[str, ...]:
             "source and target look like the same rows: as many for every predicted label and top-score bin. If "
             "they are, nothing was learned about the target."
         )
-    for name, cells in (("source", source), ("target", target)):
-        times = int(np.gcd.reduce(cells.counts)) if len(cells.counts) >= FEWEST_CELLS else 1
-        if times > 1:
-            found.append(
-                f"every {name} row seems to be there {times:,} times: all counts are multiples of {times:,}. "
-                "Copies are not independent, and the promise does not hold with them: leave them out."
-            )
     right = int(source.counts[source.predicted == source.labels].sum()) if are_many else source.n_rows
     if right * tally.n_classes < source.n_rows:
         found.append(
@@ -121,6 +113,28 @@ def suspicious(tally: Tally) -> tuple[str, ...]:
                 f"all {rows:,} {name} rows have the same top score, {kind.high:.6g}. Is this the model's output?"
             )
     return tuple(found)
+
+
+def copies_note(found: Repeats, rows: str, classes: Sequence[Label]) -> str:
+    """Rows that are there several times: what was looked at, and what to do."""
+    whose = "" if found.label is None else f" of class {classes[found.label]!r}"
+    kinds, times, n_rows = "bins" if rows == "target" else "pairs of label and score", found.times, found.n_rows
+    unit = {"source": "groups=", "target": "target_groups="}.get(rows)
+    if times > 1:
+        seen = (
+            f"every row{whose} is there {times:,} times: each of {found.n_kinds:,} {kinds} has a multiple of "
+            f"{times:,} of the {n_rows:,} rows looked at. With independent rows the chance is below 1e-12"
+        )
+    else:
+        seen = (
+            f"some rows{whose} seem to be copies: {n_rows - found.n_kinds:,} of {n_rows:,} rows looked at have "
+            "label and score of another one, more regularly than ties of independent rows, as forests and rounded "
+            "scores have them"
+        )
+    return (
+        f"{rows}: {seen}. The promise needs independent rows. Leave out copies by their id, not by their scores"
+        f"{f', or give {unit} if they are several looks at one unit' if unit else ''}."
+    )
 
 
 def check_in_words(found: "Check", certificate: Certificate) -> str:
