@@ -141,3 +141,19 @@ def test_methods_can_count_exact_sizes_on_the_target() -> None:
     assert plain == [float((cut <= TARGET).sum(axis=1).mean()) for cut in CUTS]
     assert from_logits == plain
     assert others == [None, None]
+
+
+@pytest.mark.parametrize("score", ["margin", "probability", np.log1p])
+def test_a_score_beside_a_tally_is_refused(score: Any) -> None:
+    scores, labels = np.tile([[0.9, 0.1], [0.2, 0.8]], (500, 1)), np.tile([0, 1], 500)
+    tally = Tally.from_scores(scores, labels, score="margin") + Tally.from_target(scores)
+    assert calibrate(tally).score == "margin"
+    with pytest.raises(InputError, match="score is about rows, but a tally holds counts alone"):
+        calibrate(tally, score=score)
+
+
+def test_a_score_function_cannot_replace_a_score_by_name() -> None:
+    scores, labels = np.tile([[0.9, 0.1], [0.2, 0.8]], (500, 1)), np.tile([0, 1], 500)
+    made = calibrate(scores, labels, scores)
+    with pytest.raises(InputError, match="score= is for a function of your own; this certificate compares"):
+        made.sets(scores, score=np.log1p)

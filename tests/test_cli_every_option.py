@@ -3,7 +3,7 @@
 import hashlib
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 import golden
 from commands import all_commands
+from pacshift import Tally
 from pacshift.cli import app
 
 pytestmark = pytest.mark.thorough
@@ -38,6 +39,7 @@ VALUES = {
     "--budget": "80",
     "--certificate": "base.json",
     "--class-balance": "none",
+    "--classes": "x,y,z",
     "--class-epsilon": "0.3",
     "--contamination": "0.01",
     "--delta": "0.2",
@@ -51,14 +53,17 @@ VALUES = {
     "--known": "c=0.5..0.52",
     "--label": "patient_id",
     "--labelled": "sheet.csv",
+    "--labels-per": "row",
     "--level": "0.2",
     "--looks": "50",
     "--method": "PS-W",
     "--model-id": "net",
     "--n-source": "500",
     "--n-target": "500",
+    "--next": "sheet.csv",
     "--note": "after the new scanner",
     "--out": "other.json",
+    "--period": "week",
     "--score": "margin",
     "--scores": "p_b,p_a,p_c",
     "--seed": "5",
@@ -67,6 +72,7 @@ VALUES = {
     "--table": "periods.csv",
     "--target-label": "truth",
     "--target-mix": "a=0.5,b=0.3,c=0.2",
+    "--timestamp": "seen",
     "--valid-until": "2099-01-31",
 }
 """A value for each option that takes one; {command option: value} where a command needs another."""
@@ -105,6 +111,7 @@ SPECIAL = {
     "label --drop-invalid": ("label tb.csv --budget 90 --seed 1 -o out.csv", ""),
     "label --force": ("label t.csv --budget 90 --seed 1 -o sheet.csv", ""),
     "label --label": ("label --next sheet.csv s.csv t.csv", "patient_id"),
+    "label --next": ("label s.csv t.csv", "sheet.csv"),
     "label --seed": ("label t.csv --budget 90 -o out.csv --seed 1", "5"),
     "monitor --adopt": ("monitor s.csv t1.parquet t2.parquet -o out.html --state kept", "t1"),
     "monitor --by-position": ("monitor odd.csv oddt.csv --scores x* --classes a,b,c -o out.html", ""),
@@ -146,6 +153,47 @@ SPECIAL = {
 }
 """Options that show only on other rows: the command without them, and their value."""
 
+COUNTED = {
+    "calibrate": "calibrate s.tally t.tally -o out.json",
+    "accept": "accept s.tally t.tally --error 0.3 -o out.json",
+    "verify": "verify counted.json s.tally t.tally",
+    "plan": "plan both.tally --target-mix a=0.2,b=0.3,c=0.5 --n-source 400 --n-target 400 -m PS-LW",
+    "prevalence": "prevalence s.tally t.tally",
+    "monitor": "monitor s.tally t1.tally t2.tally -o out.html",
+}
+"""The same of tallies, which hold no rows; other commands take none."""
+
+COUNTED_SPECIAL = {
+    "calibrate --force": ("calibrate s.tally t.tally -o base.json", ""),
+    "calibrate --never-empty": ("calibrate s.tally t.tally -e 0.4 -o out.json", ""),
+    "calibrate --refusal-page": ("calibrate s.tally r.tally -o out.json", "refused.html"),
+    "calibrate --weights": ("calibrate s.tally t.tally -m ORACLE -o out.json", "0.3,1,5"),
+    "accept --error": ("accept s.tally t.tally -o out.json", "0.4"),
+    "accept --force": ("accept s.tally t.tally --error 0.3 -o base.json", ""),
+    "accept --label-error": ("accept s.tally t.tally --error 0.3 -o out.json", "0.5"),
+    "accept --refusal-page": ("accept s.tally r.tally -o out.json", "refused.html"),
+    "plan --force": (
+        "plan both.tally --target-mix a=1,b=1,c=1 --n-source 400 --n-target 400 -m PS-LW -o old.png",
+        "",
+    ),
+    "plan --n-source": ("plan both.tally --target-mix a=0.2,b=0.3,c=0.5 --n-target 400 -m PS-LW --size 2", "500"),
+    "plan --n-target": ("plan both.tally --target-mix a=0.2,b=0.3,c=0.5 --n-source 400 -m PS-LW --size 2", "500"),
+    "plan --out": (
+        "plan both.tally --target-mix a=0.2,b=0.3,c=0.5 --n-source 400 --n-target 400 -m PS-LW",
+        "c.png",
+    ),
+    "plan --size": ("plan both.tally --target-mix a=0.2,b=0.3,c=0.5 --n-source 400 -m PS-LW", "2"),
+    "plan --target-mix": ("plan both.tally --n-source 400 --n-target 400 -m PS-LW", "a=0.5,b=0.3,c=0.2"),
+    "monitor --adopt": ("monitor s.tally t1.tally t2.tally -o out.html --state counted", "t1"),
+    "monitor --fail-on": ("monitor s.tally few.tally -o out.html --certificate base.json", "not-proven"),
+    "monitor --force": ("monitor s.tally t1.tally -o base.json", ""),
+    "monitor --forever": ("monitor s.tally t1.tally -o out.html --state forever", ""),
+    "monitor --model-id": ("monitor s.tally t1.tally -o out.html --certificate named.json", "other"),
+    "monitor --replace": ("monitor s.tally t1.tally -o out.html --state counted", "t1"),
+    "monitor --source": ("monitor s.tally t1.tally -o out.html --state back", "first"),
+}
+"""Options that show only on other counts."""
+
 
 @pytest.fixture(scope="module", autouse=True)
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
@@ -168,8 +216,17 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         "plan s.csv --target-mix a=1,b=1,c=1 --n-source 400 --n-target 400 -m PS-LW -o old.png",
         "monitor s.csv t1.parquet -o kept.html --state kept",
         "monitor s.csv t1.parquet -o replaced.html --state replaced",
+        "tally s.csv --label label -o s.tally",
+        "tally t.csv -o t.tally",
+        "tally t1.parquet -o t1.tally",
+        "tally t2.parquet -o t2.tally",
+        "tally r.parquet -o r.tally",
+        "tally few.csv -o few.tally",
+        "calibrate s.tally t.tally -o counted.json",
+        "monitor s.tally t1.tally -o counted.html --state counted",
     ):
         CliRunner().invoke(app, words.split())
+    (Tally.load("s.tally") + Tally.load("t.tally")).save("both.tally")
     yield
     os.chdir(before)
 
@@ -192,23 +249,37 @@ def outcome(words: str, option: str) -> str:
     text = "\n".join(seen)
     if not words.startswith("label"):  # it is for another command that label takes some options
         text = text.replace(option, "")
-    return re.sub(r"sha256:[0-9a-f]{64}", "", " ".join(text.split()))
+    text = re.sub(r'sha256:[0-9a-f]{64}|"command": "[^"]*"', "", text)  # a certificate holds its command
+    return " ".join(text.split())
 
 
-def cases() -> list[str]:
+def cases(commands: Iterable[str]) -> list[str]:
     return [
         f"{name} {max(param.secondary_opts or param.opts, key=len)}"  # what turns off what is on by itself
         for name, command in sorted(all_commands().items())
         for param in command.params
-        if param.param_type_name == "option" and param.name != "help"
+        if name in commands and param.param_type_name == "option" and param.name != "help"
     ]
 
 
-@pytest.mark.parametrize("case", cases())
-def test_an_option_changes_something_or_is_refused(case: str) -> None:
+def check(case: str, bases: dict[str, str], special: dict[str, tuple[str, str]]) -> None:
     name, flag = case.split()
-    base, value = SPECIAL.get(case, (BASES[name], VALUES.get(flag, "")))
+    base, value = special.get(case, (bases[name], VALUES.get(flag, "")))
+    is_flag = next(
+        param for param in all_commands()[name].params if flag in param.opts + param.secondary_opts
+    ).is_flag
+    assert is_flag or value, f"{case} takes a value: name one, or nothing is tried"
     words = f"{flag} {value}".strip()
     is_there = flag in base.split()  # with a value: another one must give something else
     changed = re.sub(rf"{flag} \S+", words, base) if is_there else f"{base} {words}"
     assert outcome(changed, words) != outcome(base, ""), f"{changed} gives what {base} gives"
+
+
+@pytest.mark.parametrize("case", cases(all_commands()))
+def test_an_option_changes_something_or_is_refused(case: str) -> None:
+    check(case, BASES, SPECIAL)
+
+
+@pytest.mark.parametrize("case", cases(COUNTED))
+def test_an_option_beside_a_tally_changes_something_or_is_refused(case: str) -> None:
+    check(case, COUNTED, COUNTED_SPECIAL)

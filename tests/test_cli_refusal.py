@@ -126,7 +126,7 @@ def test_tallies_name_the_tables_in_general() -> None:
     good("label", "target.parquet", "--budget", "400", "-e", "0.09")
     people(400)
     said = bad("calibrate", "s.tally", "t.tally", "-m", "PS-T", "--labelled", "to_label.csv")
-    assert "--labelled is about rows of the TARGET table, but tallies hold no rows" in said
+    assert "--labelled is about rows, but tallies hold no rows" in said
 
 
 def test_an_unfinished_sheet_says_what_is_missing() -> None:

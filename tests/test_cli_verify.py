@@ -69,6 +69,10 @@ def test_tallies_are_verified_too(data: Data, tmp_path: Path) -> None:
     assert run("verify", made, source).exit_code == 2
     assert "tallies and tables do not mix" in bad("calibrate", data.source, target, "-o", tmp_path / "d.json")
     assert "tallies hold no rows" in bad("verify", made, source, target, "--target-label", "label")
+    said = bad(
+        "calibrate", source, target, "--score", "probability", "--softmax", "-l", "y", "-o", tmp_path / "d.json"
+    )
+    assert "--score, --softmax, --label are about rows, but tallies hold no rows. Leave them out" in said
     shown = good("verify", made, data.source, data.target).stdout  # the tables behind the tallies
     assert shown.startswith("matches, other files: ")
 

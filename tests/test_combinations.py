@@ -183,7 +183,7 @@ def certify(method: Method, values: dict[str, Any], *, counted: bool) -> Certifi
         asked["weights"] = VALUES["weights"]
     if method.needs_labels and "labelled" not in values:
         asked["target_labels"] = VALUES["target_labels"]
-    score: Any = "probability"
+    score: Any = None
     for name, value in values.items():
         if name.startswith("score="):
             score = own_score if value == "own" else value

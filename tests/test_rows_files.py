@@ -1,6 +1,7 @@
 """The files of a table: none of them may be counted twice."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -193,7 +194,76 @@ def test_folders_of_backups_are_no_log(folder: Path) -> None:
     for harmless in ("snapshot/snapshot-1", "metadata/readme.json", "manifest/list.txt", "_SUCCESS"):
         (folder / harmless).parent.mkdir(exist_ok=True)
         (folder / harmless).touch()
+    with pytest.warns(
+        UserWarning, match=r"left out, because these are no tables: .*list\.txt.*readme\.json.*t-1'\.$"
+    ):
+        assert len(list_files(folder)) == 2
+
+
+LEFT_OUT = {
+    "b.pq": lambda path: path.touch(),
+    "x.csv.gz": lambda path: path.touch(),
+    "part-0001.gz": lambda path: path.touch(),
+    "later/x.XLSX": lambda path: path.touch(),
+    "labels.npy": lambda path: path.touch(),
+    "counts.tally": lambda path: path.touch(),
+    "dead.csv": lambda path: path.symlink_to("nowhere.csv"),
+    "dead": lambda path: path.symlink_to("nowhere"),
+    "itself.parquet": lambda path: path.symlink_to(path),
+    "elsewhere": lambda path: path.symlink_to(path.parent.parent / "other", target_is_directory=True),
+}
+
+
+@pytest.mark.parametrize("name", LEFT_OUT)
+def test_what_may_hold_rows_and_would_not_count_is_refused(folder: Path, name: str) -> None:
+    (folder.parent / "other").mkdir()
+    LEFT_OUT[name](folder / name)
+    with pytest.raises(InputError, match=rf"{re.escape(name)}.* may hold rows, but would not be counted"):
+        list_files(folder)
+
+
+@pytest.mark.parametrize("name", [".b.pq", "_metadata", "_SUCCESS", "_old/b.pq", ".x.csv.gz", "._dead"])
+def test_hidden_files_and_marks_are_passed_over(folder: Path, name: str) -> None:
+    (folder / name).parent.mkdir(exist_ok=True)
+    LEFT_OUT["dead" if "dead" in name else "b.pq"](folder / name)
     assert len(list_files(folder)) == 2
+
+
+def test_a_link_to_a_folder_inside_is_not_followed(folder: Path) -> None:
+    (folder / "latest").symlink_to("later", target_is_directory=True)
+    (folder / "later" / "up").symlink_to("..", target_is_directory=True)
+    assert len(list_files(folder)) == 2
+
+
+@pytest.mark.parametrize("target", ["nowhere.csv", "link.csv"])
+@pytest.mark.parametrize("named", ["link.csv", "*.csv"])
+def test_a_dead_link_is_said_to_be_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: str, target: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("link.csv").symlink_to(target)
+    with pytest.raises(InputError, match=rf"link.csv is a link to '{target}', which cannot be found"):
+        list_files(named)
+    assert "which cannot be found" in bad("tally", named, "-o", "x.tally")
+
+
+def test_a_folder_inside_that_cannot_be_read_is_an_error(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scan = os.scandir
+
+    def denied(path: Any = ".") -> Any:
+        if Path(path).name == "later":
+            raise PermissionError(13, "Permission denied", str(path))
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", denied)
+    with pytest.raises(InputError, match=r"cannot read .*later: Permission denied"):
+        list_files(folder)
+
+
+def test_an_empty_file_is_named(folder: Path) -> None:
+    (folder / f"empty{first_of(folder).suffix}").touch()
+    with pytest.raises(InputError, match="empty"):
+        read(folder, label="label").tally()
 
 
 @pytest.mark.parametrize("mark", ["_temporary/0/task", "_started_12"])
@@ -230,4 +300,7 @@ def test_no_table_is_written_into_a_folder_that_is_read(tmp_path: Path) -> None:
     assert inside in bad("monitor", data.source, read, "--table", read / "history.csv", "-o", tmp_path / "h.html")
     for out in (read / "sets.jsonl", read / "_sets.parquet", tmp_path / "sets.parquet"):  # not read as tables
         good("predict", certificate, read, "-o", out)
-    assert len(list_files(read)) == 1
+    said = " ".join(good("predict", certificate, read, "-o", tmp_path / "last.csv").stderr.split())
+    assert said.startswith("note: ") and said.count("sets.jsonl") == 1
+    with pytest.warns(UserWarning, match=r"left out, because these are no tables: '.*sets\.jsonl'"):
+        assert len(list_files(read)) == 1

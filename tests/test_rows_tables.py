@@ -150,7 +150,10 @@ def test_folders_are_read_without_what_others_leave_there(tmp_path: Path) -> Non
     save(table.slice(60), tmp_path / "b.parquet")
     for litter in ("_SUCCESS", ".b.parquet.crc", "_metadata.parquet", "notes.txt"):
         (tmp_path / litter).write_text("no table")
-    assert read(tmp_path, label="label").tally() == Tally.from_scores(scores, labels, grid=True)
+    with pytest.warns(UserWarning, match=r"left out, because these are no tables: '[^,]*notes\.txt'\.$") as caught:
+        rows = read(tmp_path, label="label")
+    assert caught[0].filename == __file__
+    assert rows.tally() == Tally.from_scores(scores, labels, grid=True)
 
 
 def csv_files(folder: Path, texts: Sequence[str]) -> list[Path]:

@@ -261,6 +261,8 @@ def compare(
         target = target.requiring_labels()
     # Every score is counted once; a method may insist on its own, as APS does.
     names = [score if method.default_score == "probability" else method.default_score for method in chosen]
+    if score != "probability" and score not in names:
+        raise InputError(f"score={score!r}, but each of these methods has a score of its own. Leave it out.")
     transforms = {name: resolve_transform(name) for name in names}
     request, others = request.for_classes(source.classes), target_beside(source, target, soft=True, bins=True)
     counted = {

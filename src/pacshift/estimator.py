@@ -73,7 +73,7 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
         Chance that the guarantee fails because the calibration data mislead us, in (0, 1).
     method : str or Method
         Name in ``METHODS``, or a method object.
-    score_function : str or callable
+    score_function : str, callable or None
         The score to threshold: ``score`` of ``pacshift.calibrate``. scikit-learn uses that name for the accuracy.
     never_empty : bool
         Fill empty sets with the top label.
@@ -121,7 +121,7 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
         epsilon: float = EPSILON,
         delta: float = DELTA,
         method: str | Method = "PS-LP",
-        score_function: str | TransformFunction = "probability",
+        score_function: str | TransformFunction | None = None,
         never_empty: bool = False,
         class_epsilon: float | None = None,
         class_balance: ClassBalance | None = None,

@@ -407,8 +407,10 @@ class Certificate:
         Raises
         ------
         InputError
-            If the certificate was made with a score function of your own, and it is not given.
+            If the certificate was made with a score function of your own, and it is not given; or the other way.
         """
+        if score is not None and self.score in TRANSFORMS:
+            raise InputError(f"score= is for a function of your own; this certificate compares {self.score!r}.")
         if score is not None:
             return resolve_transform(score)
         if self.transform is not None:

@@ -41,7 +41,7 @@ def calibrate(
     delta: float = DELTA,
     method: str | Method = "PS-LP",
     classes: Sequence[Label] | None = None,
-    score: str | TransformFunction = "probability",
+    score: str | TransformFunction | None = None,
     softmax: bool = False,
     weights: ArrayLike | None = None,
     rng: RngLike = None,
@@ -90,11 +90,11 @@ def calibrate(
         ``pacshift.PSW(intervals="elimination")``. The methods differ in what they guarantee.
     classes : sequence of labels, optional
         The class of each score column, in order. Default: the column names of a frame, else 0 to K-1.
-    score : str or callable, default "probability"
-        What is compared with the threshold. ``"probability"`` uses the scores as they are; ``"margin"``,
-        ``"aps"``, ``"aps-plain"``, ``"raps"`` and ``"raps-plain"`` transform them first. A function gets blocks
-        of the score matrix and returns a matrix of the same shape; each row's scores may depend on
-        this row alone.
+    score : str or callable, optional
+        What is compared with the threshold; by default ``"probability"``, or what the method says. That uses the
+        scores as they are; ``"margin"``, ``"aps"``, ``"aps-plain"``, ``"raps"`` and ``"raps-plain"`` transform
+        them first. A function gets blocks of the score matrix and returns a matrix of the same shape; each row's
+        scores may depend on this row alone. A tally was counted with a score.
     softmax : bool, default False
         Whether the scores are logits, of which the softmax is taken first. The certificate remembers it: its
         ``sets`` takes logits too.
@@ -236,7 +236,7 @@ def certified(
     source_labels: LabelsLike | Rows | None,
     target_scores: ScoresLike | Rows | None,
     *,
-    score: str | TransformFunction = "probability",
+    score: str | TransformFunction | None = None,
     progress: Progress | None,
     target_labels: LabelsLike | Tally | None,
     labelled: LabelSheet | str | os.PathLike[str] | None,
@@ -259,6 +259,7 @@ def certified(
         labelled=labelled,
         target_groups=target_groups,
         labels_per=labels_per,
+        score=score,
         **about,
     )
     transform = resolve_transform(score_for(chosen, score))

@@ -82,18 +82,19 @@ def opened(
     *,
     target_labels: LabelsLike | Tally | None = None,
     labelled: LabelSheet | str | os.PathLike[str] | None = None,
+    score: Any = None,
     **about: Any,
 ) -> tuple[Rows | Tally, Rows | None, LabelSheet | Tally | None]:
     """What a verb works on: rows of source and target and a label sheet, or a tally and that of labelled rows.
 
-    ``about`` are the other arguments of ``pair``, which are refused beside a tally.
+    ``score`` and ``about``, the other arguments of ``pair``, are refused beside a tally.
     """
     if not isinstance(source_scores, Tally):
         if isinstance(target_labels, Tally):
             raise InputError("target_labels is a tally, but the source is not: pass labels of the target's rows.")
         rows = pair(source_scores, source_labels, target_scores, target_labels=target_labels, **about)
         return *rows, LabelSheet.load(labelled) if isinstance(labelled, (str, os.PathLike)) else labelled
-    about |= {"source_labels": source_labels, "target_scores": target_scores, "labelled": labelled}
+    about |= {"source_labels": source_labels, "target_scores": target_scores, "labelled": labelled, "score": score}
     for name in (name for name, value in about.items() if value is not None and value is not False):
         raise InputError(f"{name} is about rows, but a tally holds counts alone. Leave it out, or pass rows.")
     if target_labels is not None and not isinstance(target_labels, Tally):

@@ -32,7 +32,9 @@ def calibrate(
     never_empty: Annotated[
         bool, expert("--never-empty", "Put the top label into empty sets. The promise still holds.")
     ] = False,
-    exact: Annotated[bool, expert("--exact", "Keep full score precision. Needs more memory.")] = False,
+    exact: Annotated[
+        bool, expert("--exact", "Keep full score precision. Needs more memory.", of_rows=True)
+    ] = False,
 ) -> None:
     """Make a certificate from a labelled SOURCE and an unlabelled TARGET.
 

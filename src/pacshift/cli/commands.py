@@ -11,7 +11,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from pacshift.cli.console import all_options, exit_codes, note
-from pacshift.cli.options import PANELS
+from pacshift.cli.options import OF_ROWS, PANELS
 from pacshift.errors import InputError
 
 _WORDS = "pacshift.words"
@@ -48,6 +48,7 @@ class Command(_PlainFlags, TyperCommand):
         named = [ctx.params.get(name) for name in _OUTPUTS if ctx.params.get("force")]
         before = {file: _version(file) for file in named if isinstance(file, Path) and file.is_file()}
         try:
+            refuse_beside_tallies(ctx)
             result = super().invoke(ctx)
         except BaseException as error:
             for text in _left(before):
@@ -130,12 +131,30 @@ def words(group: Any) -> list[str]:
 
 def option_words(ctx: Any, *leave_out: str) -> list[str]:
     """The options that were given, as words of a command again, but for some parameters."""
-    found: list[str] = []
-    for param in ctx.command.params:
-        given = str(ctx.get_parameter_source(param.name)).endswith("COMMANDLINE")
-        if param.param_type_name == "option" and given and param.name not in leave_out:
-            found += _words(param, ctx.params[param.name])
-    return found
+    asked = [param for param in _given(ctx, "option") if param.name not in leave_out]
+    return [word for param in asked for word in _words(param, ctx.params[param.name])]
+
+
+def _given(ctx: Any, kind: str) -> list[Any]:
+    """The options or the arguments that stand on the command line."""
+    params = [param for param in ctx.command.params if param.param_type_name == kind]
+    return [param for param in params if str(ctx.get_parameter_source(param.name)).endswith("COMMANDLINE")]
+
+
+def refuse_beside_tallies(ctx: Any) -> None:
+    """Refuse options about rows where all data are tallies: they could not act."""
+    values = [ctx.params[param.name] for param in _given(ctx, "argument") if param.name != "certificate_file"]
+    paths = [path for value in values for path in (value if isinstance(value, list | tuple) else [value])]
+    paths += [path for path in map(Path, ctx.params.get("target_mix") or ()) if path.exists()]
+    if not paths or any(path.suffix != ".tally" for path in paths):
+        return
+    flags = [max(param.opts, key=len) for param in _given(ctx, "option") if OF_ROWS.intersection(param.opts)]
+    if flags:
+        are, them = ("is", "it") if len(flags) == 1 else ("are", "them")
+        raise InputError(
+            f"{', '.join(flags)} {are} about rows, but tallies hold no rows. Leave {them} out, or count tables "
+            "anew with `pacshift tally`."
+        )
 
 
 def _words(option: Any, value: Any) -> list[str]:

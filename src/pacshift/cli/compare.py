@@ -21,7 +21,7 @@ def compare(
     delta: options.Delta = DELTA,
     label: options.LabelColumn = "label",
     target_label: Annotated[
-        str | None, known("--target-label COLUMN", "Label column of the target, to show the error.")
+        str | None, known("--target-label COLUMN", "Label column of the target, to show the error.", of_rows=True)
     ] = None,
     columns: options.ColumnOptions,
     as_json: options.Json = False,

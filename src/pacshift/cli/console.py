@@ -25,7 +25,6 @@ from pacshift.errors import (
     AssumptionError,
     PacshiftError,
     UnfinishedSheetError,
-    UninformativeWarning,
     install_line,
 )
 from pacshift.files.origin import EPOCH_VARIABLE, current_time
@@ -163,7 +162,7 @@ def exit_codes() -> Iterator[None]:
         if not os.environ.get(EPOCH_VARIABLE, "set").strip():
             del os.environ[EPOCH_VARIABLE]
         with warnings.catch_warnings():
-            warnings.simplefilter("always", UninformativeWarning)
+            warnings.simplefilter("default", UserWarning)  # the same text once
             warnings.showwarning = lambda message, *_args, **_kwargs: note(message)
             with whole_output():
                 yield

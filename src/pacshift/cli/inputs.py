@@ -73,8 +73,6 @@ def open_data(
                 f"tallies and tables do not mix: {counted[0]} is a tally, {path} is not. Count the tables first, "
                 "with `pacshift tally`."
             )
-        for flag in on_target:
-            raise InputError(f"{flag} is about rows of the TARGET table, but tallies hold no rows.")
         return (load_tallies(paths),)
     if len(paths) > 2:
         raise InputError(

@@ -69,7 +69,7 @@ def label(
     options.check_output(out, force, [table])
     require_csv(out)
     asked = promise.arguments()
-    resolve_transform(asked.pop("score"))
+    resolve_transform(asked.pop("score") or "probability")
     request = check_request(**asked)  # what the next command will ask for, before anybody labels
     rows = open_table(
         [table], **columns.reading(None), name="target", role="target", keep=False, watch=Watch(as_json)
@@ -113,7 +113,7 @@ def _mark_next(
     if len(data) == 1 or data[1] is None:
         raise InputError("--next needs the tables SOURCE and TARGET, as calibrate will.")
     found = pacshift.next_labels(
-        *data, labelled=sheet, contamination=promise.contamination or 0.0, score=promise.score
+        *data, labelled=sheet, contamination=promise.contamination or 0.0, score=promise.score or "probability"
     )
     found.sheet.save(sheet, overwrite=True)
     n_rows, look = len(found.rows), found.sheet.looks[found.look]

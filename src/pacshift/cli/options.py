@@ -18,12 +18,16 @@ from pacshift.files import writing
 PANELS = ("Main options", "Assumptions and limits", "Reading tables", "Output", "Advanced")
 """Panels of every command's help, in this order."""
 
+OF_ROWS: set[str] = set()
+"""Flags of options that are about rows: all of their panel and others so declared. Tallies hold no rows."""
+
 
 def _options_in(panel: str) -> Callable[..., Any]:
-    def option(names: str, text: str, **more: Any) -> Any:
+    def option(names: str, text: str, *, of_rows: bool = panel == PANELS[2], **more: Any) -> Any:
         """An option by its names, with a word for its value: ``--out -o FILE``."""
         words = names.split()
         flags = [word for word in words if word.startswith("-")]
+        OF_ROWS.update(flags if of_rows else ())
         return typer.Option(
             *flags, metavar=" ".join(words[len(flags) :]) or None, help=text, rich_help_panel=panel, **more
         )
@@ -52,7 +56,7 @@ Keep = Annotated[
     list[str] | None,
     basic("--keep -k A,B,...", "Columns to copy. Repeat it if a name contains a comma."),
 ]
-LabelColumn = Annotated[str, basic("--label -l COLUMN", "Column of the true labels.")]
+LabelColumn = Annotated[str, basic("--label -l COLUMN", "Column of the true labels.", of_rows=True)]
 CertificateFile = Annotated[
     Path, typer.Argument(metavar="CERTIFICATE", help="A file from `pacshift calibrate` or `accept`.")
 ]
@@ -88,15 +92,23 @@ KnownScores = Annotated[str | None, tables("--scores COLUMNS", "Score columns, i
 ByPosition = Annotated[bool, tables("--by-position", "Match score columns to classes by order, not by name.")]
 Labelled = Annotated[
     Path | None,
-    known("--labelled SHEET", "Sheet from `pacshift label`, filled in up to a planned look."),
+    known("--labelled SHEET", "Sheet from `pacshift label`, filled in up to a planned look.", of_rows=True),
 ]
 TargetLabel = Annotated[
     str | None,
-    known("--target-label COLUMN", "Column with labels of a random sample of the target; empty elsewhere."),
+    known(
+        "--target-label COLUMN",
+        "Column with labels of a random sample of the target; empty elsewhere.",
+        of_rows=True,
+    ),
 ]
 LabelsPer = Annotated[
     Literal["row", "group"] | None,
-    known("--labels-per", "With --group: rows were labelled at random, or one in each of some random groups."),
+    known(
+        "--labels-per",
+        "With --group: rows were labelled at random, or one in each of some random groups.",
+        of_rows=True,
+    ),
 ]
 DropInvalid = Annotated[bool, tables("--drop-invalid", "Leave out rows without a label or with unusable scores.")]
 KeepInvalid = Annotated[
@@ -113,12 +125,20 @@ Full = Annotated[bool, output("--full", "Print the full explanation.")]
 Json = Annotated[bool, output("--json", "Print one JSON object and nothing else.")]
 
 Score = Annotated[
-    str, expert("--score NAME", f"Score to threshold: {', '.join(SCORE_NAMES)}.", autocompletion=SCORE_NAMES.copy)
+    str | None,
+    expert(
+        "--score NAME",
+        f"Score to threshold: {', '.join(SCORE_NAMES)}.",
+        autocompletion=SCORE_NAMES.copy,
+        of_rows=True,
+    ),
 ]
 Engine = Annotated[
     str,
     expert(
-        "--engine NAME", "Read tables here (arrow) or on a cluster: spark, or its address, as spark://host:7077."
+        "--engine NAME",
+        "Read tables here (arrow) or on a cluster: spark, or its address, as spark://host:7077.",
+        of_rows=True,
     ),
 ]
 Files = Annotated[
@@ -153,7 +173,7 @@ class Promise:
 class ScoredPromise(Promise):
     """The same, about a score of one's choice."""
 
-    score: Score = "probability"
+    score: Score = None
 
 
 @dataclass(frozen=True, kw_only=True)

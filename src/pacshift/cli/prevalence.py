@@ -43,8 +43,10 @@ def prevalence(
     import pacshift
     from pacshift.cli.certificates import SHEET, column_words
     from pacshift.cli.inputs import open_data
+    from pacshift.tally.groups import check_labels_per
 
     known_mix = options.read_known(known)
+    check_labels_per(labels_per, has_labels=target_label is not None, has_groups=columns.group is not None)
     labels: dict[str, Any] = {"target_label": target_label, "labelled": labelled, "labels_per": labels_per}
     data = open_data(files, columns.reading(label), silent=as_json, **labels)
     if data[-1] is None:

@@ -10,6 +10,7 @@ import typer
 from pacshift.cli import options
 from pacshift.cli.console import note, print_json, results, say_written
 from pacshift.cli.options import basic, output
+from pacshift.errors import InputError
 
 
 class Part(StrEnum):
@@ -35,7 +36,7 @@ def tally(
             "Leave out sums (for PS-R, WCP), coarse target scores (PS-LP's sets grow) or file names; repeatable.",
         ),
     ] = None,
-    score: options.Score = "probability",
+    score: options.Score = None,
     engine: options.Engine = "arrow",
     force: options.Force = False,
     as_json: options.Json = False,
@@ -48,13 +49,19 @@ def tally(
     from pacshift.cli.inputs import Watch, open_table
     from pacshift.words.findings import logits_note
 
+    if label is None and score is not None:
+        raise InputError(
+            "--score is about the true labels of a source. Name their column with --label, or leave it out."
+        )
+    if label is not None and Part.BINS in (leave_out or ()):
+        raise InputError("--leave-out bins is about a target, but with --label the table is a source.")
     options.check_output(out, force, table)
     role = "target" if label is None else "source"
     rows = open_table(
         table, engine=engine, **columns.reading(label), name="table", role=role, watch=Watch(as_json), keep=False
     )
     kept = {part: part not in (leave_out or ()) for part in Part}
-    made = rows.tally(score, soft=kept[Part.SOFT], bins=kept[Part.BINS], sha256=kept[Part.INPUTS])
+    made = rows.tally(score or "probability", soft=kept[Part.SOFT], bins=kept[Part.BINS], sha256=kept[Part.INPUTS])
     for text in logits_note(made):  # no certificate will say it
         note(text)
     (made if kept[Part.INPUTS] else replace(made, inputs=())).save(out)

@@ -16,7 +16,11 @@ def verify(
     files: options.Files = None,
     target_label: Annotated[
         str | None,
-        known("--target-label COLUMN", "Column of the target's labels, if the certificate was made with them."),
+        known(
+            "--target-label COLUMN",
+            "Column of the target's labels, if the certificate was made with them.",
+            of_rows=True,
+        ),
     ] = None,
     labelled: options.Labelled = None,
     as_json: options.Json = False,

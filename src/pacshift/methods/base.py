@@ -272,9 +272,9 @@ def check_options(method: Any) -> None:
             raise InputError(f"{option.name} must be {allowed}, got {given!r}.")
 
 
-def score_for(method: Method, score: Score) -> str | Score:
-    """The score transform to use: the user's choice, or the method's own where the user left the default."""
-    return method.default_score if score == "probability" else score
+def score_for(method: Method, score: Score | None) -> str | Score:
+    """The score transform to use: the user's choice, or the method's own where there is none."""
+    return method.default_score if score is None else score
 
 
 def check_method(method: Any) -> Method:

@@ -271,6 +271,8 @@ def make_pilot(
 ) -> Pilot:
     """A pilot of labelled rows, or of counts, with some rows of every class."""
     if isinstance(pilot, Tally):
+        if labels is not None or classes is not None:
+            raise InputError("labels and classes are about rows, but a tally holds counts alone. Leave them out.")
         if not pilot.n_source or pilot.bins is None or pilot.score != "probability":
             raise InputError(
                 "a pilot tally must hold labelled rows and unlabelled rows with bins of plain scores: only these "

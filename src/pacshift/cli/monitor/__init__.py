@@ -45,11 +45,12 @@ class Watching:
     """How rows are cut into periods and told apart, what is remembered, which certificate and source are used."""
 
     timestamp: Annotated[
-        str | None, basic("--timestamp COLUMN", "Time of each row. Without it, each file is a period.")
+        str | None,
+        basic("--timestamp COLUMN", "Time of each row. Without it, each file is a period.", of_rows=True),
     ] = None
-    period: Annotated[str | None, basic("--period day|week|month|ROWS", "Length of a period. Default: month.")] = (
-        None
-    )
+    period: Annotated[
+        str | None, basic("--period day|week|month|ROWS", "Length of a period. Default: month.", of_rows=True)
+    ] = None
     state: Annotated[Path | None, basic("--state DIR", "Folder that keeps the counts between runs.")] = None
     certificate_file: Annotated[
         Path | None,
@@ -73,7 +74,11 @@ class Watching:
     ] = None
     key: Annotated[
         str | None,
-        basic("--key COLUMN", "Column that identifies rows, so none counts twice. Needed from the first run."),
+        basic(
+            "--key COLUMN",
+            "Column that identifies rows, so none counts twice. Needed from the first run.",
+            of_rows=True,
+        ),
     ] = None
     forever: Annotated[
         bool, basic("--forever", "Make all reports hold together, however many. Needs --state.")

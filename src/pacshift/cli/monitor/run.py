@@ -46,8 +46,11 @@ def read_source(
 
     Its scores are taken as the certificate in use takes them, if there is one.
     """
-    reading, score, columns = asked.reading(label), "probability", None
+    reading, score, columns = asked.reading(label), None, None
     if path.suffix == ".tally":
+        about = {"--label": label != "label", "--classes": asked.classes, "--softmax": asked.softmax}
+        for flag in (flag for flag, value in about.items() if value):
+            raise InputError(f"{flag} is about rows of SOURCE, but {path} is a tally. Leave it out.")
         counted = Tally.load(path)
     else:
         if certificate is not None:

@@ -2,17 +2,19 @@
 
 import os
 import re
+import warnings
 from collections.abc import Iterable
 from contextlib import suppress
 from glob import glob
 from pathlib import Path
 from typing import Any
 
-from pacshift.errors import InputError
+from pacshift.errors import InputError, users_line
 from pacshift.files.writing import FOLDER_TABLES, is_in_table
 from pacshift.rows.arrow.formats import FORMATS, FileSource
 from pacshift.rows.arrow.source import FrameSource, Source, Tables, is_frame, readable_file
 from pacshift.rows.columns import Columns
+from pacshift.scores.names import shorten
 from pacshift.tally.once import counted_twice, repeated_files
 from pacshift.words.numbers import one_of
 
@@ -29,6 +31,24 @@ LOGS = {
 
 UNFINISHED = ("_temporary/[0-9]*", "_started_*")
 """What Spark, and Spark at Databricks, leave beside their files until the last one is written."""
+
+_OTHER_TABLES = (
+    ".npy",
+    ".pq",
+    ".parq",
+    ".tsv",
+    ".xlsx",
+    ".xls",
+    ".ods",
+    ".orc",
+    ".avro",
+    ".ipc",
+    ".arrows",
+    ".tally",
+)
+_COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".lz4", ".snappy", ".zip", ".tar", ".tgz", ".7z")
+MAY_HOLD_ROWS = {*_OTHER_TABLES, *_COMPRESSED}
+"""Tables of other kinds, and compressed ones, that are not read in a folder."""
 
 
 def list_files(paths: Tables) -> list[Path]:
@@ -70,15 +90,15 @@ def _has_rows(file: Path) -> bool:
 
 def _expand(path: Path) -> list[Path]:
     try:
-        exists, is_folder = path.exists(), path.is_dir()
+        if path.is_dir():
+            return _tables_in(path)
+        exists = path.exists()
     except OSError as error:  # a name that is too long, a folder that may not be entered
-        raise InputError(f"cannot read {path}: {error.strerror or error}.") from None
-    if is_folder:
-        # Spark and others leave _SUCCESS, .crc and _metadata beside the data.
-        found = [file for file in path.rglob("*") if is_in_table(file, path) and file.is_file()]
-        if not found:
-            raise InputError(f"{path}: no table in this folder (looked for {', '.join(FOLDER_TABLES)}).")
-        return sorted(found)
+        raise InputError(f"cannot read {error.filename or path}: {error.strerror or error}.") from None
+    if path.is_symlink() and not exists:
+        raise InputError(
+            f"{path} is a link to {os.readlink(path)!r}, which cannot be found. Name the file itself."
+        )
     if not exists and (str(path) == "-" or re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/", str(path))):
         raise InputError(f"{path}: URLs and standard input are not read. Save the table as a file first.")
     if not exists and (found := sorted(map(Path, glob(str(path))))):  # a pattern, which no file is called
@@ -91,6 +111,45 @@ def _expand(path: Path) -> list[Path]:
             "tensor.float().numpy())."
         )
     return [path]
+
+
+def _tables_in(folder: Path) -> list[Path]:
+    """The tables in a folder and below it, in the order of their names.
+
+    What may hold rows but would not be read is refused; a warning names other files. Hidden ones are no data:
+    Spark and others leave _SUCCESS, .crc and _metadata beside it.
+    """
+
+    def fail(error: OSError) -> None:  # otherwise passed over
+        raise error
+
+    tables, unread, others = list[Path](), list[str](), list[Path]()
+    for place, folders, names in os.walk(folder, onerror=fail):
+        folders[:] = [name for name in folders if name[0] not in "._"]
+        for path in (Path(place, name) for name in [*folders, *names] if name[0] not in "._"):
+            if path.is_symlink() and not path.exists():
+                unread.append(f"{path} (a link to nothing)")
+            elif path.is_symlink() and path.is_dir():
+                if not path.resolve().is_relative_to(folder.resolve()):  # else its files are found anyway
+                    unread.append(f"{path} (a link to another folder)")
+            elif path.suffix.lower() in MAY_HOLD_ROWS:
+                unread.append(str(path))
+            elif is_in_table(path, folder) and path.is_file():
+                tables.append(path)
+            elif not path.is_dir():
+                others.append(path)
+    _require_plain(tables)
+    if unread:
+        raise InputError(
+            f"{folder}: {shorten(sorted(unread))} may hold rows, but would not be counted: of a folder "
+            f"{', '.join(FOLDER_TABLES)} are read. Convert it, or move what is no part of the table."
+        )
+    if not tables:
+        raise InputError(f"{folder}: no table in this folder (looked for {', '.join(FOLDER_TABLES)}).")
+    if others:
+        said = f"{folder}: left out, because these are no tables: {shorten(sorted(map(str, others)))}."
+        warnings.warn(said, stacklevel=users_line())
+    return sorted(tables)
 
 
 def _require_plain(files: Iterable[Path]) -> None:

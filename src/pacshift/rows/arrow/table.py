@@ -175,6 +175,10 @@ def tally_table(
     [[1, 1], [0, 1]]
     >>> folder.cleanup()
     """
+    idle = {"score": score != "probability", "grid": not grid} if label is None else {"bins": not bins}
+    for name in (name for name, value in idle.items() if value):
+        without, alone = ("without", "a source") if label is None else ("with", "a target")
+        raise InputError(f"{name} is about {alone} alone, but this table is read {without} label=. Leave it out.")
     rows = read_rows(table, label=label, keep=False, watch=told(progress), **reading)
     return rows.tally(score, grid=grid, soft=soft, bins=bins, sha256=sha256)
 
