@@ -35,6 +35,16 @@ def deliver(name: str, month: int, mix: list[float], n: int = 2500, bias: float 
     pa.parquet.write_table(rows, Path("visits", name))
 
 
+def left_out(*words: object) -> str:
+    """What is said of the one file that cannot be counted, by a run that has an answer about the others."""
+    result = run(*words)
+    assert result.exit_code == 2, result.output
+    assert "Written: monitor.html" in result.stdout
+    assert result.stderr.startswith("error: ")
+    assert result.stderr.count("\n") == result.stderr.count(" is not counted: ") == 1
+    return result.stderr
+
+
 def test_months_continue_and_alarm(folder: Path) -> None:
     first = monitored("--table", "monitor.parquet")
     assert [period["period"] for period in first["periods"]] == ["2026-03", "2026-04"]
@@ -167,7 +177,7 @@ def test_bad_input(folder: Path) -> None:
     good(*start, "--timestamp", "seen", "--state", "watch", "-q")
     assert "other settings" in bad(*start, "--timestamp", "seen", "--state", "watch", "--epsilon", "0.2")
     deliver("03.parquet", 3, USUAL, n=100)
-    message = bad(*start, "--timestamp", "seen", "--state", "watch")
+    message = left_out(*start, "--timestamp", "seen", "--state", "watch")
     assert "counted before with other content" in message
     assert "exists already" in bad("monitor", "source.parquet", "visits", "--label", "diagnosis")
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ import pytest
 from commands import bad, good, run
 from hospital import USUAL, month_days, patients, table
 from pacshift import Certificate, Tally
-from test_cli_monitor import BY_MONTH, OUTBREAK, deliver, monitored
+from test_cli_monitor import BY_MONTH, OUTBREAK, deliver, left_out, monitored
 
 pytestmark = pytest.mark.thorough  # many whole runs of the monitor
 
@@ -57,9 +58,7 @@ def test_what_is_adopted_survives_the_nightly_line(folder: Path) -> None:
 
 def test_a_failed_run_adopts_nothing(folder: Path) -> None:
     monitored()
-    Path("visits", "05.parquet").write_bytes(b"damaged")
-    bad("monitor", "source.parquet", "visits", *BY_MONTH, "--adopt", "2026-04")
-    Path("visits", "05.parquet").unlink()
+    assert "no such file" in bad("monitor", "source.parquet", "nowhere", *BY_MONTH, "--adopt", "2026-04")
     assert monitored()["in_use"]["choice"] == "first"
 
 
@@ -91,7 +90,7 @@ def test_other_spellings_copies_and_rewritten_files_count_once(folder: Path) -> 
     again = good("monitor", "source.parquet", "more", *BY_MONTH)
     assert again.stderr == ""  # known by now, byte for byte
     deliver("03.parquet", 3, USUAL, n=100)
-    said = bad("monitor", "source.parquet", "link/03.parquet", *BY_MONTH)
+    said = left_out("monitor", "source.parquet", "link/03.parquet", *BY_MONTH)
     assert "counted before with other content" in said
     assert "--replace" in said
 
@@ -108,6 +107,107 @@ def test_an_alert_whose_page_failed_is_told_next_time(folder: Path, monkeypatch:
         assert "No space left" in bad("monitor", "source.parquet", "visits", *BY_MONTH)
     assert monitored(code=4)["failed"] == ["2026-05"]
     assert monitored()["failed"] == []  # told once, and the last period is fine
+
+
+def with_hole(name: str, month: int, n_bad: int) -> None:
+    """A month of which some rows have no score."""
+    deliver(name, month, USUAL)
+    rows = pa.parquet.read_table(Path("visits", name))
+    scores = rows.column("p_covid").to_numpy().copy()
+    scores[:n_bad] = np.nan
+    place = rows.column_names.index("p_covid")
+    pa.parquet.write_table(rows.set_column(place, "p_covid", pa.array(scores)), Path("visits", name))
+
+
+def gauges(file: str = "pacshift.prom") -> dict[str, float]:
+    lines = [line.rsplit(" ", 1) for line in Path(file).read_text().splitlines() if line[0] != "#"]
+    return {name.removeprefix("pacshift_"): float(value) for name, value in lines}
+
+
+@pytest.mark.parametrize("damage", ["nan", "bytes", "columns", "empty"])
+def test_a_bad_file_does_not_keep_the_others_waiting(damage: str, folder: Path) -> None:
+    words = ("--table", "pacshift.prom", "--forever")
+    good_run = monitored(*words)
+    assert (good_run["not_counted"], gauges()["last_run_success"], gauges()["files_not_counted"]) == ([], 1, 0)
+    bad_file = Path("visits", "05.parquet")
+    if damage == "nan":
+        with_hole("05.parquet", 5, 20)
+    elif damage == "bytes":
+        bad_file.write_bytes(b"damaged")
+    elif damage == "columns":
+        pa.parquet.write_table(pa.table({"x": [1.0]}), bad_file)
+    else:
+        bad_file.write_bytes(b"")
+    deliver("06.parquet", 6, USUAL)
+    shown = run("monitor", "source.parquet", "visits", *BY_MONTH, *words, "--json", "--quiet")
+    assert shown.exit_code == 2
+    assert shown.stderr.startswith(f"error: {bad_file.resolve()} is not counted: ")
+    found = json.loads(shown.stdout)
+    assert rows_of(found) == {"2026-03": 2500, "2026-04": 2500, "2026-06": 2500}
+    assert [period["number"] for period in found["periods"]] == [1, 2, 3]  # a bad file costs no delta
+    (entry,) = found["not_counted"]
+    assert entry["file"] == str(bad_file.resolve())
+    assert entry["reason"] in shown.stderr
+    page = Path("monitor.html").read_text()
+    assert re.search(r"<title>Monitor: 2026-06, [a-z ]+; 1 file not counted</title>", page)
+    assert str(bad_file.resolve()) in page
+    assert (gauges()["last_run_success"], gauges()["files_not_counted"]) == (0, 1)
+    assert gauges()["rows"] == 2500
+    again = run("monitor", "source.parquet", "visits", *BY_MONTH, *words, "--quiet")
+    assert (again.exit_code, again.stdout) == (2, "")  # every night, until somebody does something
+    assert str(bad_file.resolve()) in again.stderr
+    bad_file.unlink()
+    deliver("05.parquet", 5, USUAL)
+    found = monitored(*words)
+    assert rows_of(found) == {f"2026-0{month}": 2500 for month in (3, 4, 5, 6)}
+    assert (gauges()["last_run_success"], gauges()["files_not_counted"]) == (1, 0)
+
+
+def test_an_alert_about_the_others_is_graver_than_a_bad_file(folder: Path) -> None:
+    monitored()
+    with_hole("05.parquet", 5, 20)
+    deliver("06.parquet", 6, OUTBREAK)
+    found = monitored(code=4)
+    assert (found["failed"], len(found["not_counted"])) == (["2026-06"], 1)
+
+
+def test_a_period_is_not_replaced_by_half(folder: Path) -> None:
+    monitored()
+    with_hole("05.parquet", 5, 20)
+    before = Path("watch/manifest.json").read_bytes()
+    bad("monitor", "source.parquet", "visits/04.parquet", "visits/05.parquet", *BY_MONTH, "--replace", "2026-04")
+    assert Path("watch/manifest.json").read_bytes() == before
+
+
+def test_metrics_say_that_a_whole_run_failed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = ("--table", "pacshift.prom")
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1786752000")
+    bad("monitor", "source.parquet", "nowhere", *BY_MONTH, *table)  # the very first run
+    assert gauges() == {"last_run_success": 0, "last_run_timestamp_seconds": 1786752000}
+    monitored(*table)
+    before = gauges()
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1786752001")
+    for words in (
+        ("source.parquet", "nowhere", *BY_MONTH),
+        ("nothing.parquet", "visits", *BY_MONTH),
+        ("source.parquet", "visits", *BY_MONTH, "--epsilon", "0.2"),
+    ):
+        bad("monitor", *words, *table)
+        after = gauges()
+        assert (after.pop("last_run_success"), after.pop("last_run_timestamp_seconds")) == (0, 1786752001)
+        assert after == {name: value for name, value in before.items() if not name.startswith("last_run")}
+        text = Path("pacshift.prom").read_text()
+        assert text.count("# TYPE") == text.count("# HELP") == len({name.partition("{")[0] for name in gauges()})
+    Path("watch/manifest.json").write_text("{}")
+    monitored(*table, "--state", "other")
+    assert gauges()["last_run_success"] == 1
+    bad("monitor", "source.parquet", "visits", *BY_MONTH, *table)
+    assert gauges()["last_run_success"] == 0
+    with monkeypatch.context() as patched:  # a run that is stopped
+        patched.setattr("pacshift.monitor.Monitor.follow", lambda *_args, **_options: os.kill(os.getpid(), 2))
+        stopped = run("monitor", "source.parquet", "visits", *BY_MONTH, *table, "--state", "other")
+    assert stopped.exit_code == 130
+    assert gauges()["last_run_success"] == 0
 
 
 def test_a_missing_month_is_seen_and_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,6 +234,11 @@ def test_a_missing_month_is_seen_and_told(folder: Path, monkeypatch: pytest.Monk
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1790812800")  # 2026-10-01: nothing has come since July
     found = monitored("--fail-on", "gap", code=6)
     assert [(gap["first"], gap["failed"]) for gap in found["gaps"]] == [("2026-06", False), ("2026-08", True)]
+    for words in (["--fail-on", "gap"], []):  # told once, but seen as long as it lasts
+        assert [gap["failed"] for gap in monitored("--table", "pacshift.prom", *words)["gaps"]][:1] == [False]
+        assert gauges()["periods_without_rows"] == 2  # June and August
+    monitored("--fail-on", "gap")
+    assert "<bdi>2026-06</bdi>, <bdi>2026-08</bdi>" in Path("monitor.html").read_text()
 
 
 def test_a_month_is_counted_anew(folder: Path) -> None:
@@ -141,7 +246,7 @@ def test_a_month_is_counted_anew(folder: Path) -> None:
     first = monitored()
     assert rows_of(first) == {"2026-03": 2500, "2026-04": 2800}
     deliver("04.parquet", 4, OUTBREAK)  # corrected: as many rows, under the same name
-    assert "--replace" in bad("monitor", "source.parquet", "visits", *BY_MONTH)
+    assert "--replace" in left_out("monitor", "source.parquet", "visits", *BY_MONTH)
     words = ("monitor", "source.parquet", "visits/04.parquet", *BY_MONTH, "--replace")
     result = run(*words, "2026-04", "--json")
     assert result.exit_code == 4
@@ -226,8 +331,8 @@ def test_corrected_rows_with_known_keys_are_refused(column: str, folder: Path) -
             fixed = fixed.set_column(number, rows.column_names[number], pa.array(scores[:, number]))
     before = Path("watch/manifest.json").read_bytes()
     pa.parquet.write_table(fixed, "visits/fixed.parquet")
-    said = bad(*words)
-    assert "fixed.parquet: rows of 2026-03 that were counted before (--key) have other scores or times now" in said
+    said = left_out(*words)
+    assert "fixed.parquet is not counted: rows of 2026-03 that were counted before (--key) have other" in said
     assert "count the period anew from all of its rows: --replace '2026-03'." in said
     assert Path("watch/manifest.json").read_bytes() == before
     pa.parquet.write_table(rows.take(np.arange(1999, -1, -1)), "visits/fixed.parquet")

@@ -1,6 +1,7 @@
 """The long table of a monitor's history."""
 
 import json
+import re
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 from hospital import PANDEMIC, USUAL, patients, source_tally
 from pacshift import InputError, Monitor, calibrate
 from pacshift.monitor import history_rows, write_history
+from pacshift.monitor.report import GAUGES
 
 COLUMNS = ["period", "start", "end", "metric", "value", "lower", "upper", "alert", "epsilon"]
 
@@ -78,13 +80,32 @@ def test_the_newest_period_in_the_text_format_of_prometheus(monitor: Monitor, tm
     assert path.read_text().endswith("\n")
 
 
-def test_prometheus_learns_which_period_it_is_and_what_is_missing(monitor: Monitor, tmp_path: Path) -> None:
+def test_prometheus_learns_which_period_it_is_and_what_is_missing(
+    monitor: Monitor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", str(int(datetime(2026, 6, 20, tzinfo=UTC).timestamp())))
     spans = {"2026-02": ("2026-02-01", "2026-02-28"), "2026-05": ("2026-05-01", "2026-05-31")}
     history = [replace(monitor.history[0], period=name, start=a, end=b) for name, (a, b) in spans.items()]
     write_history(history, tmp_path / "pacshift.prom")
     lines = (tmp_path / "pacshift.prom").read_text().splitlines()
     assert "pacshift_periods_without_rows 2" in lines
     assert f"pacshift_period_end_seconds {datetime(2026, 6, 1, tzinfo=UTC).timestamp()}" in lines
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", str(int(datetime(2026, 9, 20, tzinfo=UTC).timestamp())))
+    write_history(history, tmp_path / "pacshift.prom", not_counted=["07.parquet"])
+    lines = (tmp_path / "pacshift.prom").read_text().splitlines()
+    assert "pacshift_periods_without_rows 4" in lines  # June and July should have come by now
+    assert "pacshift_last_run_success 0" in lines
+
+
+def test_every_gauge_is_explained(monitor: Monitor, tmp_path: Path) -> None:
+    dated = [replace(report, start="2026-05-01", end="2026-05-31") for report in monitor.history[:1]]
+    write_history(dated, tmp_path / "pacshift.prom")
+    text = (tmp_path / "pacshift.prom").read_text()
+    page = (Path(__file__).resolve().parents[1] / "docs" / "watch.md").read_text("utf-8")
+    names = re.findall(r"^# HELP (\w+) [A-Z0-9].*\.\n# TYPE \1 gauge\n\1[{ ]", text, re.MULTILINE)
+    assert set(names) == set(GAUGES)
+    rows = re.findall(r"^\| `pacshift_.*? \|", page, re.MULTILINE)
+    assert set(re.findall(r"pacshift_\w+", "".join(rows))) == set(GAUGES)
 
 
 def test_names_of_periods_are_no_formulas_in_a_spreadsheet(monitor: Monitor, tmp_path: Path) -> None:

@@ -196,8 +196,7 @@ def fail(error: object, code: int, head: str = "error", *, command: str = "") ->
     A refusal is the right answer and no error: its ``head`` says so. On a terminal a ``command`` in the error has
     a line of its own, which can be copied.
     """
-    parts = [*str(error).splitlines(), *getattr(sys.exc_info()[1], "__notes__", ())]
-    line = " ".join(part.strip() for part in parts)  # blanks may belong to a file name
+    line = one_line("\n".join([str(error), *getattr(sys.exc_info()[1], "__notes__", ())]))
     console, quoted = messages(), f"`{command}`"
     apart = bool(command) and console.is_terminal and quoted in line
     first, rest = line.split(quoted, 1) if apart else (line, "")
@@ -206,6 +205,11 @@ def fail(error: object, code: int, head: str = "error", *, command: str = "") ->
         console.print(f"    {plain(command)}", soft_wrap=True)
         console.print(plain(rest.lstrip(", ")))
     raise typer.Exit(code) from None
+
+
+def one_line(text: object) -> str:
+    """All lines of a text as one."""
+    return " ".join(part.strip() for part in str(text).splitlines())  # blanks may belong to a file name
 
 
 def _missing(error: ImportError) -> str:

@@ -303,6 +303,7 @@ class Monitor:
         *,
         replace: str | None = None,
         reading: Mapping[str, str | None] | None = None,
+        refuse: Callable[[Path, Exception], None] | None = None,
         tell: Callable[[str], None] = lambda _text: None,
         bar: Callable[[str], AbstractContextManager[Progress | None]] = lambda _what: nullcontext(),
     ) -> tuple[str, ...]:
@@ -322,6 +323,9 @@ class Monitor:
         reading : mapping of str to str or None, optional
             How files are read and cut into periods: options by their names, such as ``{"period": "month"}``. It is
             remembered, and must not change: rows that are cut or chosen in another way are not known again.
+        refuse : callable, optional
+            Is called with a file that cannot be counted, and why. Nothing of it is counted, the others are, and it
+            is new again the next time. Default: the error is raised, and nothing is counted.
         tell : callable, optional
             Is called with a sentence for whatever was left out.
         bar : callable, optional
@@ -335,8 +339,19 @@ class Monitor:
         Raises
         ------
         InputError
-            If rows do not fit the source or earlier rows, or may have been counted before. Nothing is added then.
+            If rows do not fit the source or earlier rows, or may have been counted before, and nobody can
+            ``refuse`` their file. Nothing is added then.
         """
+
+        def bring_in(file: Path | None) -> CountedRows | None:
+            try:
+                return self._bring_in(file, files, count, replace, tell)
+            except (InputError, OSError) as error:
+                if refuse is None or file is None:
+                    raise
+                refuse(file, error)
+                return None
+
         with self.one_step():
             known = self._saved.reading
             if reading is not None and known is None:
@@ -358,7 +373,7 @@ class Monitor:
                     periods={name: one for name, one in before.periods.items() if name != replace},
                     deliveries=tuple(one.without(replace) for one in before.deliveries),
                 )
-            counted = [self._bring_in(file, files, count, replace, tell) for file in files]
+            counted = [bring_in(file) for file in files]
             if replace is not None:
                 if replace not in self._saved.periods:
                     raise InputError(f"replace={replace!r}: the files hold no row of this period.")

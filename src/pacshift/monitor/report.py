@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import Any
 from pacshift.bounds import Interval
 from pacshift.certificate import Certificate
 from pacshift.errors import InputError
+from pacshift.files.origin import current_time
 from pacshift.files.writing import PathLike, atomic_write
 from pacshift.monitor.calendar import Gap, day_of, find_gaps
 from pacshift.monitor.verdict import Verdict
@@ -155,7 +156,27 @@ def timeline(history: Iterable[PeriodReport], gaps: Sequence[Gap]) -> list[Perio
 
 COLUMNS = ("period", "start", "end", "metric", "value", "lower", "upper", "alert", "epsilon")
 """Of the long table, as monitoring tools name them."""
-ENDINGS = (".parquet", ".feather", ".csv", ".json", ".prom")
+PROMETHEUS = ".prom"
+ENDINGS = (".parquet", ".feather", ".csv", ".json", PROMETHEUS)
+
+_RUN = "pacshift_last_run_"
+GAUGES = {
+    "pacshift_last_run_timestamp_seconds": "When the last run ended, in seconds since 1970.",
+    "pacshift_last_run_success": "1 if the last run counted all files, 0 if it failed or left files out.",
+    "pacshift_files_not_counted": "Files that the last run could not count.",
+    "pacshift_periods_without_rows": "Periods without rows from the first period until now.",
+    "pacshift_period_end_seconds": "End of the newest period, in seconds since 1970.",
+    "pacshift_alert": "1 if the newest period breaks the promise (error) or label shift (assumption).",
+    "pacshift_rows": "Rows of the newest period.",
+    "pacshift_error": "Bounds of the share of its true labels that the sets in use miss.",
+    "pacshift_accuracy": "Lower bound of the accuracy of the classifier in it.",
+    "pacshift_size": "Labels per set in use in it.",
+    "pacshift_empty": "Share of the sets in use in it that are empty.",
+    "pacshift_fresh_size": "Labels per set with the new certificate of the newest period.",
+    "pacshift_share": "Bounds of the share of each class in the newest period.",
+    "pacshift_weight": "Bounds of how many times as frequent each class is in it as on the source.",
+}
+"""What Prometheus is told, in this order. A test compares it with the page."""
 
 
 def history_rows(history: Iterable[PeriodReport]) -> list[dict[str, Any]]:
@@ -205,10 +226,17 @@ def history_rows(history: Iterable[PeriodReport]) -> list[dict[str, Any]]:
     return rows
 
 
-def write_history(history: Iterable[PeriodReport], path: PathLike, *, overwrite: bool = True) -> int:
+def write_history(
+    history: Iterable[PeriodReport],
+    path: PathLike,
+    *,
+    overwrite: bool = True,
+    not_counted: Collection[str] = (),
+) -> int:
     """Write the history as Parquet, Feather, CSV or JSON, chosen by the ending of the name.
 
-    A name that ends in ``.prom`` gets the newest period alone, in the text format that Prometheus reads.
+    A name that ends in ``.prom`` gets the newest period alone, and how the run went that ends now, in the text
+    format that Prometheus reads.
 
     Parameters
     ----------
@@ -218,6 +246,8 @@ def write_history(history: Iterable[PeriodReport], path: PathLike, *, overwrite:
         The file. It is written whole or not at all.
     overwrite : bool, default True
         Whether an existing file may be replaced.
+    not_counted : collection of str, optional
+        Files that could not be counted: for Prometheus the run has failed then.
 
     Returns
     -------
@@ -241,13 +271,13 @@ def write_history(history: Iterable[PeriodReport], path: PathLike, *, overwrite:
     11
     """
     kind, reports = check_history_path(path), list(history)
-    rows = history_rows(reports[-1:] if kind == ".prom" else reports)
+    rows = history_rows(reports[-1:] if kind == PROMETHEUS else reports)
     with atomic_write(path, overwrite=overwrite) as draft:
         if kind == ".json":
             draft.write_text(json.dumps(rows, indent=1, ensure_ascii=False), encoding="utf-8")
             return len(rows)
-        if kind == ".prom":
-            draft.write_text(_metrics(rows, reports), encoding="utf-8")
+        if kind == PROMETHEUS:
+            draft.write_text(_metrics(rows, reports, len(not_counted)), encoding="utf-8")
             return len(rows)
         import pyarrow as pa
         from pyarrow import csv, feather, parquet
@@ -265,14 +295,39 @@ def write_history(history: Iterable[PeriodReport], path: PathLike, *, overwrite:
     return len(rows)
 
 
-def _metrics(rows: Iterable[dict[str, Any]], reports: Sequence[PeriodReport]) -> str:
+def write_failed_run(path: PathLike) -> None:
+    """Tell Prometheus that the run failed; what the last one found stays as it was."""
+    file, lines = Path(path), list[str]()
+    if file.exists():
+        known = tuple(prefix + name for name in GAUGES for prefix in ("# HELP ", "# TYPE ", ""))
+        lines = [line for line in file.read_text("utf-8", "replace").splitlines() if line.startswith(known)]
+    with atomic_write(file) as draft:
+        kept = "".join(f"{line}\n" for line in lines if _RUN not in line)
+        draft.write_text(_in_text_format(_run_gauges(success=False)) + kept, encoding="utf-8")
+
+
+def _run_gauges(*, success: bool) -> dict[str, list[str]]:
+    """When a run ended, and whether it did what it should."""
+    values = {f"{_RUN}timestamp_seconds": current_time().timestamp(), f"{_RUN}success": int(success)}
+    return {name: [f"{name} {value!r}"] for name, value in values.items()}
+
+
+def _in_text_format(gauges: Mapping[str, Sequence[str]]) -> str:
+    known = [name for name in GAUGES if name in gauges]
+    heads = ((f"# HELP {name} {GAUGES[name]}", f"# TYPE {name} gauge") for name in known)
+    return "".join("\n".join([*head, *gauges[name], ""]) for name, head in zip(known, heads, strict=True))
+
+
+def _metrics(rows: Iterable[dict[str, Any]], reports: Sequence[PeriodReport], n_not_counted: int) -> str:
     """Gauges of one period: what a collector of text files hands on, and an alert rule looks at.
 
     The period is no label of them: every one would begin new series. Its end tells which it is, and how old.
+    Periods that should have come by now count as missing.
     """
-    spans = [(report.start, report.end) for report in reports]
-    gaps = sum(gap.periods for gap in find_gaps(spans))
-    gauges = {"pacshift_periods_without_rows": [f"pacshift_periods_without_rows {gaps}"]}
+    gauges = _run_gauges(success=not n_not_counted)
+    gaps = find_gaps(((report.start, report.end) for report in reports), current_time().date())
+    counted = {"periods_without_rows": sum(gap.periods for gap in gaps), "files_not_counted": n_not_counted}
+    gauges |= {f"pacshift_{name}": [f"pacshift_{name} {number}"] for name, number in counted.items()}
     if reports and (last := day_of(reports[-1].end)) is not None:
         end = datetime.combine(last + timedelta(days=1), time(), UTC).timestamp()
         gauges["pacshift_period_end_seconds"] = [f"pacshift_period_end_seconds {end!r}"]
@@ -289,7 +344,7 @@ def _metrics(rows: Iterable[dict[str, Any]], reports: Sequence[PeriodReport]) ->
         if metric in ("error", "assumption"):
             alert = f'pacshift_alert{{kind="{metric}"}} {int(row["alert"])}'
             gauges.setdefault("pacshift_alert", []).append(alert)
-    return "".join("\n".join([f"# TYPE {name} gauge", *lines, ""]) for name, lines in gauges.items())
+    return _in_text_format(gauges)
 
 
 def check_history_path(path: PathLike) -> str:

@@ -5,7 +5,7 @@ In its pictures time runs to the right, and an interval is a bar.
 
 import os
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import get_args
@@ -18,6 +18,7 @@ from matplotlib.ticker import MaxNLocator
 
 from pacshift.arrays import FloatArray
 from pacshift.certification.refusal import sheet_plan
+from pacshift.files.origin import TIME_FORMAT, current_time
 from pacshift.monitor import Monitor, PeriodReport
 from pacshift.monitor.calendar import Gap, find_gaps
 from pacshift.monitor.report import in_use_epsilons, timeline
@@ -67,6 +68,7 @@ def write_history_page(
     overwrite: bool = True,
     gaps: Sequence[Gap] | None = None,
     words: Words | None = None,
+    not_counted: Mapping[str, str] | None = None,
 ) -> None:
     """Write the history of a monitor as one HTML page that loads nothing and runs no scripts.
 
@@ -82,6 +84,8 @@ def write_history_page(
         Periods without rows. Default: those between periods that have some.
     words : Words, optional
         For the command line: its options, with which the printed commands are complete.
+    not_counted : mapping of str to str, optional
+        Files that could not be counted, each with the reason.
 
     Raises
     ------
@@ -99,10 +103,17 @@ def write_history_page(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write_history_page(monitor, Path(folder) / "monitor.html")
     """
-    write_page(render_history(monitor, gaps=gaps, words=words), path, overwrite=overwrite)
+    page = render_history(monitor, gaps=gaps, words=words, not_counted=not_counted)
+    write_page(page, path, overwrite=overwrite)
 
 
-def render_history(monitor: Monitor, *, gaps: Sequence[Gap] | None = None, words: Words | None = None) -> str:
+def render_history(
+    monitor: Monitor,
+    *,
+    gaps: Sequence[Gap] | None = None,
+    words: Words | None = None,
+    not_counted: Mapping[str, str] | None = None,
+) -> str:
     """Return the HTML page of ``write_history_page`` as text.
 
     Parameters
@@ -113,6 +124,8 @@ def render_history(monitor: Monitor, *, gaps: Sequence[Gap] | None = None, words
         Periods without rows. Default: those between periods that have some.
     words : Words, optional
         For the command line: its options, with which the printed commands are complete.
+    not_counted : mapping of str to str, optional
+        Files that could not be counted, each with the reason.
 
     Returns
     -------
@@ -135,6 +148,8 @@ def render_history(monitor: Monitor, *, gaps: Sequence[Gap] | None = None, words
         history=history,
         timeline=timeline(history, gaps),
         gaps=gaps,
+        not_counted=not_counted or {},
+        last_run=current_time().strftime(TIME_FORMAT),
         last=history[-1],
         tone=VERDICTS[history[-1].verdict].tone,
         counts=[(VERDICTS[one], verdicts.count(one)) for one in get_args(Verdict)],

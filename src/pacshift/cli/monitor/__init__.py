@@ -157,7 +157,7 @@ def monitor(
     """
     from pacshift import Certificate, Monitor
     from pacshift.certification.request import check_request
-    from pacshift.cli.monitor.output import check_outputs, findings, show, words_for
+    from pacshift.cli.monitor.output import check_outputs, failure_in_metrics, findings, show, words_for
     from pacshift.cli.monitor.run import choose_certificate, follow, go_back, label_period, read_source
     from pacshift.methods import resolve_method
     from pacshift.monitor import write_history
@@ -168,30 +168,33 @@ def monitor(
     adopted = None if watching.adopt is None else Path(watching.adopt)  # as a rule a period, which is no file
     inputs = [source, *targets, watching.certificate_file, adopted, watching.labelled]
     check_outputs(out, table, force, inputs, watching.state)
-    given = None if watching.certificate_file is None else Certificate.load(watching.certificate_file)
-    asked = promise.as_in(given).arguments() | {"model_id": model_id}
-    check_request(**asked)  # before the source is counted
-    chosen, silent = require_own_promise(resolve_method(method)), as_json or quiet
-    counted, found, read = read_source(source, label, columns, chosen, given, silent=silent)
-    kept: dict[str, Any] = {"state": watching.state, "forever": watching.forever, "columns": found}
-    watch = Monitor(counted, method=chosen, **asked, **kept)
-    with watch.exclusive():
-        with watch.one_step():  # rows, reports and choices together: an interrupted run leaves nothing behind
-            if watching.back_to is not None:
-                go_back(watch)
-            choose_certificate(watch, given, watching.adopt, model_id)
-            if watching.labelled is None:
-                soft, group = chosen.needs_soft, columns.group
-                follow(watch, targets, read, watching, group=group, soft=soft, silent=silent)
-            else:
-                first = source, label, counted, found
-                label_period(watch, first, targets, read, watching.labelled, silent=silent)
-        told = findings(watch, ["not-proven" if one == "consistent" else str(one) for one in fail_on or ()])
-        words = words_for(ctx, source, changed(columns, softmax=counted.softmax), found, watching.key)
-        write_history_page(watch, out, overwrite=force, gaps=told.gaps, words=words)
-        if table is not None:
-            write_history(watch.history, table, overwrite=force)
-        show(watch, told, out, table, words, as_json=as_json, quiet=quiet)
-        watch.mark_delivered(told.gaps)  # what did not get so far is told by the next run
+    with failure_in_metrics(table):
+        given = None if watching.certificate_file is None else Certificate.load(watching.certificate_file)
+        asked = promise.as_in(given).arguments() | {"model_id": model_id}
+        check_request(**asked)  # before the source is counted
+        chosen, silent = require_own_promise(resolve_method(method)), as_json or quiet
+        counted, found, read = read_source(source, label, columns, chosen, given, silent=silent)
+        kept: dict[str, Any] = {"state": watching.state, "forever": watching.forever, "columns": found}
+        watch = Monitor(counted, method=chosen, **asked, **kept)
+        with watch.exclusive():
+            not_counted: dict[str, str] = {}
+            with watch.one_step():  # rows, reports and choices together: an interrupted run leaves nothing behind
+                if watching.back_to is not None:
+                    go_back(watch)
+                choose_certificate(watch, given, watching.adopt, model_id)
+                if watching.labelled is None:
+                    soft, group = chosen.needs_soft, columns.group
+                    not_counted = follow(watch, targets, read, watching, group=group, soft=soft, silent=silent)
+                else:
+                    first = source, label, counted, found
+                    label_period(watch, first, targets, read, watching.labelled, silent=silent)
+            fails = ["not-proven" if one == "consistent" else str(one) for one in fail_on or ()]
+            told = findings(watch, fails, not_counted)
+            words = words_for(ctx, source, changed(columns, softmax=counted.softmax), found, watching.key)
+            write_history_page(watch, out, overwrite=force, gaps=told.gaps, words=words, not_counted=not_counted)
+            if table is not None:
+                write_history(watch.history, table, overwrite=force, not_counted=not_counted)
+            show(watch, told, out, table, words, as_json=as_json, quiet=quiet)
+            watch.mark_delivered(told.gaps)  # what did not get so far is told by the next run
     if told.exit_code:
         raise typer.Exit(told.exit_code)

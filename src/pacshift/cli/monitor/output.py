@@ -1,7 +1,8 @@
 """What ``pacshift monitor`` writes and prints: a page and a table; one JSON object, or the findings."""
 
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -13,23 +14,25 @@ from pacshift.cli import options
 from pacshift.cli.certificates import column_words
 from pacshift.cli.commands import option_words
 from pacshift.cli.console import (
+    BAD_INPUT,
     BROKEN,
     GAP,
     NOTHING_CERTIFIED,
     messages,
     note,
+    one_line,
     plain,
     print_json,
     results,
     right_aligned,
     say_written,
 )
-from pacshift.errors import InputError
+from pacshift.errors import InputError, PacshiftError
 from pacshift.files.codec import CHECKSUM
 from pacshift.files.origin import current_time
 from pacshift.monitor import Monitor, PeriodReport
 from pacshift.monitor.calendar import Gap
-from pacshift.monitor.report import check_history_path, in_use_epsilons, timeline
+from pacshift.monitor.report import PROMETHEUS, check_history_path, in_use_epsilons, timeline, write_failed_run
 from pacshift.report.history import Words, way_on
 from pacshift.rows.columns import Columns
 from pacshift.words.numbers import given, mean_size, percent
@@ -44,28 +47,34 @@ IN_JSON = (
 
 @dataclass(frozen=True)
 class Findings:
-    """What a run has to say: reports that nobody has seen, all gaps, and what it fails on."""
+    """What a run has to say: reports that nobody has seen, all gaps, and what it fails on.
+
+    ``not_counted`` are files that cannot be counted, each with the reason.
+    """
 
     examined: Sequence[PeriodReport]
     gaps: Sequence[Gap]
     failed: Sequence[PeriodReport]
     failed_gaps: Sequence[Gap]
+    not_counted: Mapping[str, str]
 
     @property
     def exit_code(self) -> int:
-        """The gravest of what failed: a promise, the assumption alone, or only that rows are missing."""
+        """The gravest of what failed: a promise, the assumption, a file, or only that rows are missing."""
         if any(report.error is not None for report in self.failed):
             return BROKEN
-        return NOTHING_CERTIFIED if self.failed else GAP if self.failed_gaps else 0
+        if self.failed:
+            return NOTHING_CERTIFIED
+        return BAD_INPUT if self.not_counted else GAP if self.failed_gaps else 0
 
 
-def findings(watch: Monitor, fail_on: Collection[str]) -> Findings:
+def findings(watch: Monitor, fail_on: Collection[str], not_counted: Mapping[str, str]) -> Findings:
     """What there is to say about all that was counted so far."""
     failed = [report for report in watch.open_reports if report.alert or report.verdict in fail_on]
     # A period that should have come by now is looked for only if it is asked for: old data end somewhere.
     until = current_time().date() if "gap" in fail_on else None
     new_gaps = watch.new_gaps(until=until) if until else []
-    return Findings(watch.open_reports, watch.gaps(until=until), failed, new_gaps)
+    return Findings(watch.open_reports, watch.gaps(until=until), failed, new_gaps, not_counted)
 
 
 def check_outputs(
@@ -80,6 +89,18 @@ def check_outputs(
         check_history_path(table)
         if table.resolve() == out.resolve():
             raise InputError(f"--table and --out are the same file, {table}. Give them different names.")
+
+
+@contextmanager
+def failure_in_metrics(table: Path | None) -> Iterator[None]:
+    """Let a table for Prometheus say so if the run fails, whatever it fails of."""
+    try:
+        yield
+    except BaseException:
+        if table is not None and table.suffix.lower() == PROMETHEUS:
+            with suppress(PacshiftError, OSError):  # the first error is what there is to say
+                write_failed_run(table)
+        raise
 
 
 def words_for(
@@ -98,6 +119,8 @@ def show(
     watch: Monitor, found: Findings, out: Path, table: Path | None, words: Words, *, as_json: bool, quiet: bool
 ) -> None:
     """The answer: for machines, for cron, or for people."""
+    for file, reason in found.not_counted.items():
+        messages().print(f"[bold red]error:[/] {plain(one_line(f'{file} is not counted: {reason}'))}")
     if as_json:
         files = {"page": str(out), "table": None if table is None else str(table)}
         print_json(files | _document(watch, found, words))
@@ -141,6 +164,7 @@ def _document(watch: Monitor, found: Findings, words: Words) -> dict[str, Any]:
             "in_words": watch.source_in_words,
         },
         "failed": [report.period for report in found.failed],
+        "not_counted": [{"file": file, "reason": reason} for file, reason in found.not_counted.items()],
         "gaps": [asdict(gap) | {"failed": gap in found.failed_gaps} for gap in found.gaps],
         "warnings": watch.warnings(),
         "periods": periods,

@@ -12,7 +12,7 @@ from pacshift.certification.label_sheet import LabelSheet
 from pacshift.certification.labelled import by_sheet
 from pacshift.cli import options
 from pacshift.cli.certificates import require_model
-from pacshift.cli.console import note, progress
+from pacshift.cli.console import in_flags, note, progress
 from pacshift.cli.inputs import Watch
 from pacshift.cli.monitor import Watching
 from pacshift.errors import InputError
@@ -74,8 +74,12 @@ def follow(
     group: str | None,
     soft: bool,
     silent: bool,
-) -> None:
-    """Let the monitor count the files that are new, and report on every period that got rows."""
+) -> dict[str, str]:
+    """Let the monitor count the files that are new, and report on every period that got rows.
+
+    What cannot be counted does not keep the others waiting: the files, each with the reason.
+    """
+    not_counted: dict[str, Exception] = {}
     classes, unit = watch.source.classes, watching.unit
 
     def count(file: Path, known: Known) -> CountedRows:
@@ -105,7 +109,11 @@ def follow(
     reading = {"timestamp": watching.timestamp, "period": None if unit is None else str(unit)}
     reading |= {"key": watching.key, "group": group}
     bar = partial(progress, silent=silent)
-    watch.follow(files, count, replace=watching.replace, reading=reading, tell=note, bar=bar)
+    refuse = None if watching.replace else lambda file, error: not_counted.update({str(file): error})
+    watch.follow(files, count, replace=watching.replace, reading=reading, refuse=refuse, tell=note, bar=bar)
+    if not_counted and not watch.history:  # there is nothing else to say
+        raise next(iter(not_counted.values()))
+    return {file: in_flags(str(error)).removeprefix(f"{file}: ") for file, error in not_counted.items()}
 
 
 def label_period(
