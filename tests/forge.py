@@ -12,8 +12,9 @@ import json
 import math
 import signal
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from itertools import islice
 from types import FrameType
 from typing import Any
 
@@ -83,7 +84,7 @@ def _alike(value: Any, rng: np.random.Generator) -> Any:
     if isinstance(value, str):
         return pick(rng, [value[:-1], value.upper(), value + "\x1b[31m", value[::-1], *TEXTS])
     if isinstance(value, list):
-        longer = value[:1] * pick(rng, [2, 1000, 100_000])
+        longer = value[:1] * pick(rng, [2, 100, 10_000])
         return pick(rng, [value[1:], value + value[:1], value[::-1], sorted(value, key=str), [], longer])
     if isinstance(value, dict):
         return pick(rng, [dict(reversed(value.items())), value | {"more": 1}, value | {"": value.copy()}, {}])
@@ -170,28 +171,32 @@ def sheet_document(sheet: LabelSheet) -> dict[str, Any]:
 
 def sheet_bytes(document: Mapping[str, Any]) -> bytes:
     """The file of a label sheet, with parts and looks that follow from its first line where they can."""
-    head, rows = dict(document["head"]), document["rows"]
+    head, rows, labels, kept = (
+        document[name] if isinstance(document.get(name), kind) else kind()
+        for name, kind in (("head", dict), ("rows", list), ("labels", list), ("kept", dict))
+    )
     looks = head.get("looks")
-    if isinstance(looks, list):
-        head["looks"] = "/".join(map(str, looks))
-    said = " ".join([sheet_file.MAGIC, *(f"{name}={value}" for name, value in head.items() if value != "")])
-    try:
-        said += f" checksum={sheet_file._checksum(said, rows)}"
-        planned = list(zip(sheet_file._parts(head["pilot"], looks), rows, strict=False))  # type: ignore[arg-type]
-    except (TypeError, KeyError, IndexError, ValueError, UnicodeEncodeError):
-        planned = [(("test", 1), row) for row in rows] if isinstance(rows, list) else []
+    said = " ".join([sheet_file.MAGIC, *(f"{name}={_word(value)}" for name, value in head.items() if value != "")])
+    said += f" checksum={sheet_file._checksum(said, rows)}"
+    planned: list[tuple[str, int]] = []
+    with suppress(TypeError, KeyError, IndexError):
+        planned = list(islice(sheet_file._parts(head["pilot"], looks), len(rows)))
+    planned += [("test", 1)] * (len(rows) - len(planned))
+    columns = {name: cells for name, cells in kept.items() if isinstance(cells, list)}
     buffer = io.StringIO(newline="")
     writer = csv.writer(buffer, lineterminator="\n")
-    kept: Any = document.get("kept")
-    columns = {name: cells for name, cells in kept.items() if isinstance(cells, Sequence)} if kept else {}
     writer.writerow([said, *[""] * (4 + len(columns))])
     writer.writerow([*sheet_file.COLUMNS, *columns])
-    labels: Any = document.get("labels") or []
-    for place, ((part, look), row) in enumerate(planned):
-        label = labels[place] if place < len(labels) else None
-        cells = [column[place] if place < len(column) else "" for column in columns.values()]
-        writer.writerow([place + 1, row, part, look, "" if label is None else label, *cells])
+    for place, ((part, look), row) in enumerate(zip(planned, rows, strict=True)):
+        cells = [column[place] if place < len(column) else None for column in (labels, *columns.values())]
+        writer.writerow([place + 1, row, part, look, *("" if cell is None else cell for cell in cells)])
     return buffer.getvalue().encode("utf-8", "replace")
+
+
+def _word(value: Any) -> str:
+    """A value in the first line of a sheet."""
+    text = "/".join(map(str, value)) if isinstance(value, list) else str(value)
+    return text.encode("utf-8", "replace").decode()
 
 
 class TooSlow(BaseException):

@@ -4,7 +4,7 @@ Seeded: the same files every time. The soak runs many more.
 """
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -12,8 +12,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from forge import certificate_bytes, forge, trial
-from pacshift import Certificate, accept, calibrate, check, label_sheet, verify
+from forge import certificate_bytes, forge, sheet_bytes, sheet_document, trial
+from pacshift import (
+    Certificate,
+    InputError,
+    LabelSheet,
+    accept,
+    calibrate,
+    check,
+    label_sheet,
+    next_labels,
+    verify,
+)
 from pacshift.certificate.file import to_document
 from pacshift.report.build import render_report
 
@@ -84,3 +94,62 @@ def test_forged_certificates(times: int, tmp_path: Path) -> None:
         path.write_bytes(certificate_bytes(forge(document, rng), rng))
         found[trial(lambda: Certificate.load(path), *CERTIFICATE_USES.values())] += 1
     assert min(found.values()) > 5
+
+
+@cache
+def sheets() -> list[dict[str, Any]]:
+    """Documents of sheets: whole, up to a look, before the first one, blank, with gaps, and marked."""
+    made = []
+    names = named(TARGET[1])
+    for looks, n_filled in (((), 120), ((80,), 90), ((80,), 60), ((), 0)):
+        sheet = label_sheet(TARGET[0], budget=120, looks=looks, delta=0.1, rng=0, keep={"id": np.arange(600)})
+        made.append(sheet.with_labels(names[sheet.rows][:n_filled]))
+    sheet = label_sheet(TARGET[0], budget=150, delta=0.1, rng=0)
+    sheet = sheet.with_labels(
+        [name if place < sheet.n_pilot or place % 3 else None for place, name in enumerate(names[sheet.rows])]
+    )
+    made += [sheet, next_labels(*ROWS, labelled=sheet, classes=CLASSES).sheet]
+    return [sheet_document(one) for one in made]
+
+
+ROWS = (SOURCE[0], named(SOURCE[1]), TARGET[0])
+SHEET_USES: dict[str, Callable[[LabelSheet], object]] = {
+    "look at": lambda sheet: (repr(sheet), sheet.looks_in_reach, sheet.cuts(0.1), sheet.label_index(CLASSES)),
+    "go on": lambda sheet: next_labels(*ROWS, labelled=sheet, classes=CLASSES),
+    "certify": lambda sheet: calibrate(
+        *ROWS, labelled=sheet, classes=CLASSES, method="PS-T", epsilon=sheet.epsilon, delta=sheet.delta
+    ),
+    "sharpen": lambda sheet: calibrate(*ROWS, labelled=sheet, classes=CLASSES, delta=0.1),
+}
+
+
+@pytest.mark.parametrize("times", TIMES)
+def test_forged_label_sheets(times: int, tmp_path: Path) -> None:
+    found: Counter[str] = Counter()
+    path = tmp_path / "forged.csv"
+    for case in range(60 * times):
+        document = sheets()[case % len(sheets())]
+        path.write_bytes(sheet_bytes(forge(document, np.random.default_rng([12, case]))))
+        found[trial(lambda: LabelSheet.load(path), *SHEET_USES.values())] += 1
+    assert min(found.values()) > 5
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        {"looks": [2**31, 120]},
+        {"looks": [80, 80, 120]},
+        {"looks": [0, 120]},
+        {"pilot": -1},
+        {"pilot": 120},
+        {"epsilon": 1},
+        {"delta": 0.0},
+        {"delta": float("nan")},
+    ],
+    ids=str,
+)
+def test_a_sheet_whose_plan_cannot_be_is_refused(head: Mapping[str, Any], tmp_path: Path) -> None:
+    document = sheets()[0]
+    (tmp_path / "a.csv").write_bytes(sheet_bytes({**document, "head": {**document["head"], **head}}))
+    with pytest.raises(InputError, match=r"first line was changed \((looks must increase|epsilon|delta)"):
+        LabelSheet.load(tmp_path / "a.csv")

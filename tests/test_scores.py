@@ -1,5 +1,6 @@
 """What comes in: every container, every dtype, labels by value, and an InputError for all else."""
 
+import tracemalloc
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -434,3 +435,14 @@ def test_columns_beside_logits() -> None:
 def test_nothing_is_said_about_classes_with_rows() -> None:
     assert foreign_columns(np.column_stack([PROBABILITIES, np.arange(200)]), np.array([1, 1, 1, 1, 1])) == []
     assert foreign_columns(LOGITS, np.zeros(4, np.int64)) == []
+
+
+def test_a_long_class_name_does_not_widen_the_labels() -> None:
+    """Labels are matched in the room they take, not with each as wide as the longest name."""
+    labels = np.array(["ant", "bee"] * 500)
+    tracemalloc.start()
+    try:
+        assert match_labels(labels, ("bee", "x" * 100_000, "ant")).tolist() == [2, 0] * 500
+        assert tracemalloc.get_traced_memory()[1] < 1_000_000
+    finally:
+        tracemalloc.stop()

@@ -149,7 +149,7 @@ ASSUMPTION = record(
     observed=SHARES,
     explained=SHARES,
     allowed=ENDS,
-    noticeable=ListOf(record(Noticeable, size=SHARE)),
+    noticeable=ListOf(record(Noticeable, size=SHARE), most=2),  # one of each kind
 )
 CURVE = record(BoundCurve, source_errors=SHARES, bounds=SHARES, chosen=SHARE)
 SENSITIVITY = record(Sensitivity, contamination=SHARES, bounds=SHARES)

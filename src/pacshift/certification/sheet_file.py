@@ -9,6 +9,7 @@ import hashlib
 import io
 import re
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ import numpy as np
 from pacshift.errors import InputError
 from pacshift.files.reading import read_document
 from pacshift.files.writing import PathLike, atomic_write, escape_cell, unescape_cell
+from pacshift.scores.check import check_rate
 from pacshift.scores.names import shorten
 
 if TYPE_CHECKING:
@@ -148,7 +150,7 @@ def _columns(path: PathLike) -> tuple[str, dict[str, list[str]]]:
 
 
 def _read_first_line(said: str, path: PathLike) -> tuple[str, dict[str, Any]]:
-    """The checksum, and the fields that the line says, or an InputError. What else is wrong, the checksum tells.
+    """The checksum, and the fields that the line says, or an InputError.
 
     It says ``name=value``, separated by blanks, without commas and quotes: one cell whatever the delimiter is.
     """
@@ -158,17 +160,21 @@ def _read_first_line(said: str, path: PathLike) -> tuple[str, dict[str, Any]]:
             f"{path}: label sheet version {header['version'][:9]}, this pacshift reads {VERSION}. Update pacshift."
         )
     try:
+        n_pilot, *looks = (int(number) for number in (header["pilot"], *header["looks"].split("/")))
+        if n_pilot < 0 or any(before >= look for before, look in pairwise((n_pilot, *looks))):
+            raise ValueError("looks must increase, above the pilot")
         return header["checksum"], {
-            "looks": tuple(map(int, header["looks"].split("/"))),
-            "n_pilot": int(header["pilot"]),
-            "epsilon": float(header["epsilon"]),
-            "delta": float(header["delta"]),
+            "looks": tuple(looks),
+            "n_pilot": n_pilot,
+            "epsilon": check_rate(float(header["epsilon"]), "epsilon"),
+            "delta": check_rate(float(header["delta"]), "delta"),
             "seed": int(header["seed"]),
             "n_target": int(header["rows"]),
             "target_sha256": header["target"],
             "path": header.get("path", ""),  # left out as long as it is not fixed
         }
     except (KeyError, ValueError) as error:
+        why = str(error).rstrip(".")
         raise InputError(
-            f"{path}: its first line was changed ({error}). Copy it back from the sheet as it was made."
+            f"{path}: its first line was changed ({why}). Copy it back from the sheet as it was made."
         ) from None

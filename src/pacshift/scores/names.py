@@ -114,8 +114,9 @@ def match_labels(values: NDArray[Any], classes: tuple[Label, ...]) -> IntArray:
         numbers = {int(text): place for text, place in places.items() if _WHOLE_NUMBER.fullmatch(text)}
         held = {number: place for number, place in numbers.items() if limits.min <= number <= limits.max}
         return _look_up(np.array(list(held), values.dtype), np.array(list(held.values()), np.int64), values)
-    if kind == "U":
-        return _look_up(np.array(list(places)), np.array(list(places.values())), values)
+    if kind == "U":  # a longer name is none of them, and would widen a copy of all
+        fitting = {text: place for text, place in places.items() if 4 * len(text) <= values.itemsize}
+        return _look_up(np.array(list(fitting), values.dtype), np.array(list(fitting.values()), np.int64), values)
     if kind in "bf":
         distinct, inverse = np.unique(values, return_inverse=True)
         found = np.array([find_name(value, places) for value in distinct.tolist()], np.int64)
