@@ -144,7 +144,7 @@ def _given(ctx: Any, kind: str) -> list[Any]:
 def refuse_beside_tallies(ctx: Any) -> None:
     """Refuse options about rows where all data are tallies: they could not act."""
     values = [ctx.params[param.name] for param in _given(ctx, "argument") if param.name != "certificate_file"]
-    paths = [path for value in values for path in (value if isinstance(value, list | tuple) else [value])]
+    paths = [Path(path) for value in values for path in (value if isinstance(value, list | tuple) else [value])]
     paths += [path for path in map(Path, ctx.params.get("target_mix") or ()) if path.exists()]
     if not paths or any(path.suffix != ".tally" for path in paths):
         return
