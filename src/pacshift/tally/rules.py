@@ -132,6 +132,11 @@ def sides_of(tally: "Tally") -> dict[str, Any]:
     return by_class | {name: getattr(tally, name) for name in names}
 
 
+def may_be(threshold: float, kind: ScoreKind | None) -> bool:
+    """Whether a threshold on plain scores can be one of them, or below all."""
+    return kind is None or threshold <= kind.high + _SINGLE * abs(kind.high) + _TINY
+
+
 def _both(holds: Callable[[Cells, ScoreKind], Any]) -> Callable[["Tally"], bool]:
     """Whether a rule holds of the cells and the kind of scores of each side that has rows."""
 
