@@ -175,6 +175,8 @@ TAMPERED: dict[Place, tuple[tuple[Any, str], ...]] = {
     ("classes", 0, "threshold"): (
         (math.nan, "NaN is not a JSON number"),
         ("0.5", "'0.5' where a threshold belongs"),
+        ("inf", "a threshold of method PS-W is infinite"),
+        (2.5, "a threshold of method PS-W is 2.5, above all scores"),
         (ABSENT, "it lacks 'threshold'"),
     ),
     ("classes", 0, "weight"): (

@@ -4,6 +4,7 @@ import csv
 import io
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -371,6 +372,17 @@ def test_changes_are_found(change: Change, said: str, path: Path) -> None:
     with pytest.raises(InputError, match=said) as error:
         LabelSheet.load(path)
     assert str(path) in str(error.value)
+
+
+@pytest.mark.parametrize("row", [-1, None])
+def test_rows_that_cannot_be_drawn_are_refused(row: int | None, path: Path) -> None:
+    """A row below 0, or one that stands there twice, in a sheet with a checksum of its own."""
+    sheet = LabelSheet.load(path)
+    rows = sheet.rows.copy()
+    rows[5] = rows[6] if row is None else row
+    replace(sheet, rows=rows).save(path, overwrite=True)
+    with pytest.raises(InputError, match="column row must hold different rows of"):
+        LabelSheet.load(path)
 
 
 def test_a_sheet_with_more_rows_than_lines_is_refused_at_once(path: Path) -> None:

@@ -247,3 +247,13 @@ def test_a_sheet_counts_rows_that_nobody_can_label_for_every_class() -> None:
         prevalence(scores, labels, target, labelled=sheet.with_labels(texts[:90]))
     with pytest.raises(InputError, match="no target labels"):
         prevalence(scores, labels, target, assume_label_shift=True)
+
+
+def test_classes_without_source_rows_do_not_overflow() -> None:
+    """Warnings are errors here; of a class that the source does not have, the whole range is possible."""
+    rng = np.random.default_rng(0)
+    labels, hidden = rng.integers(0, 2, (2, 1000))
+    source, target = (0.6 * np.eye(4)[own] + 0.4 * rng.dirichlet(np.ones(4), 1000) for own in (labels, hidden))
+    found = prevalence(source, labels, target, classes=range(4))
+    assert (found.mix.upper[2:] > 0.1).all()
+    assert found.mix.lower[2:].tolist() == [0.0, 0.0]

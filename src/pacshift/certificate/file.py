@@ -23,7 +23,7 @@ from pacshift.rows.columns import Columns
 from pacshift.scores.check import check_classes, check_rate
 from pacshift.scores.kind import ScoreKind
 from pacshift.tally.groups import Grouped
-from pacshift.tally.rules import SCORE, SIDES
+from pacshift.tally.rules import SCORE, SIDES, may_be
 
 if TYPE_CHECKING:
     from pacshift.certificate import Certificate
@@ -286,8 +286,12 @@ def _require_consistent(found: dict[str, Any]) -> None:
             raise ValueError(f"method {known.name} needs labels of target rows, but there are none")
         if known.name in ACCEPTING:
             require_limits(found["options"].get("label_error"), found["classes"])
-        if found["guarantee"] in ("pac-target", "pac-source") and np.isposinf(found["thresholds"]).any():
-            raise ValueError(f"a threshold of method {known.name} is infinite: it would miss a class always")
+        if found["guarantee"] in ("pac-target", "pac-source"):
+            largest = found["thresholds"].max()
+            is_seen = found["score"] == "probability" and not found["n_target_labels"]
+            if largest == np.inf or (is_seen and not may_be(largest, found["score_kind"])):
+                above = "infinite" if largest == np.inf else f"{largest:g}, above all scores"
+                raise ValueError(f"a threshold of method {known.name} is {above}: it would miss a class always")
     n_classes, columns, assumption = len(found["classes"]), found["columns"], found["assumption"]
     if columns is not None and len(columns.scores) not in (1, n_classes):
         raise ValueError(f"the score columns must be one list column or {n_classes} different columns")

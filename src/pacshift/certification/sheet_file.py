@@ -110,6 +110,9 @@ def read_sheet(path: PathLike) -> dict[str, Any]:
         raise InputError(
             f"{path}: the first line or the column row was changed; rows must stay as they were drawn. {_REMEDY}"
         )
+    drawn = numbers["row"]
+    if min(drawn) < 0 or len(set(drawn)) < len(drawn) or len(drawn) > fields["n_target"]:
+        raise InputError(f"{path}: column row must hold different rows of {fields['n_target']:,}. {_REMEDY}")
     kept = {name: cells for name, cells in columns.items() if name and name not in COLUMNS}
     return fields | {
         "rows": np.array(numbers["row"], np.int64),

@@ -277,7 +277,7 @@ def half_spaces(counts: SetCounts, box: Interval, level: float) -> tuple[FloatAr
 
         def largest(t: FloatArray, tilt: FloatArray = tilt, kappa: FloatArray = kappa) -> FloatArray:
             """H_j at the shares t: the supremum over the rates of the class, concave in them."""
-            growth = np.expm1(tilt * t / rows)
+            growth = np.expm1(np.where(seen, tilt * t / rows, 0.0))
             with np.errstate(divide="ignore", invalid="ignore"):
                 best = np.nan_to_num(-rows / (kappa * t) - 1 / growth, nan=0.0, posinf=1.0, neginf=0.0)
             best = np.clip(best, rate.lower, rate.upper)
@@ -286,7 +286,7 @@ def half_spaces(counts: SetCounts, box: Interval, level: float) -> tuple[FloatAr
 
         at_low, at_high = largest(low), largest(high)
         slope = np.divide(at_high - at_low, high - low, out=np.zeros_like(at_low), where=high > low)
-        ends = [np.broadcast_to(tilt * t / rows, at_low.shape) for t in (low, high)]
+        ends = [np.where(seen, tilt * t / rows, 0.0) for t in (low, high)]
         of_target = least_tilted_variance((share.lower[:, None], share.upper[:, None]), [-tilt / n]) / n
         of_class = np.where(seen, low**2 * least_tilted_variance((rate.lower, rate.upper), ends) / rows, 0.0)
         steps, own = np.where(seen, tilt * high / rows, 0.0), tilt / n

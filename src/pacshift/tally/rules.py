@@ -19,7 +19,7 @@ from pacshift.scores.transforms import TRANSFORMS
 from pacshift.tally.cells import Cells, confidence_bin, least_confidence, least_top, n_bins, n_codes, top_bin
 from pacshift.tally.grid import BINS, MAX_BINNED_CLASSES, bin_edges, bin_of, next_on_grid, to_grid
 from pacshift.tally.once import MAX_INPUTS
-from pacshift.tally.stores import SOFT_UNIT, are_probabilities, sum_by_key
+from pacshift.tally.stores import MAX_ROWS, SOFT_UNIT, are_probabilities, sum_by_key
 
 if TYPE_CHECKING:
     from pacshift.tally.tally import Tally
@@ -130,6 +130,11 @@ def sides_of(tally: "Tally") -> dict[str, Any]:
     names = ("n_source", "n_target", "source_grouped", "target_grouped", "source_kind", "target_kind")
     by_class = {"source_by_class": tally.class_counts, "target_by_class": None}
     return by_class | {name: getattr(tally, name) for name in names}
+
+
+def may_be(threshold: float, kind: ScoreKind | None) -> bool:
+    """Whether a threshold on plain scores can be one of them, or below all."""
+    return kind is None or threshold <= kind.high + _SINGLE * abs(kind.high) + _TINY
 
 
 def _both(holds: Callable[[Cells, ScoreKind], Any]) -> Callable[["Tally"], bool]:
@@ -328,6 +333,7 @@ def _tops_fit_bins(tops: IntArray, scores: IntArray, levels: FloatArray, edges: 
 TALLY: Rules = {
     "codes ascend and name cells": _name_cells,
     "starts grow and the scores of a class ascend": _name_scores,
+    f"a side has at most {MAX_ROWS:,} rows": lambda tally: max(tally.n_source, tally.n_target) <= MAX_ROWS,
     "a side with rows, and no other, has a kind of scores": lambda tally: all(
         (kind is None) == (n_rows == 0)
         for kind, n_rows in ((tally.source_kind, tally.n_source), (tally.target_kind, tally.n_target))
@@ -344,6 +350,9 @@ TALLY: Rules = {
     ),
     "scores on the grid are on it": lambda tally: (
         not tally.grid or np.array_equal(to_grid(tally.values), tally.values)
+    ),
+    "the range of typical top scores is left to the cells": _both(
+        lambda cells, kind: kind.tops is None or cells.bins == "not counted"
     ),
     "cells have the bins of their kind of scores": _both(_bins_are_of_kind),
     "the smallest and the largest top score lie in the outer bins": _both(_range_fills_bins),

@@ -403,7 +403,9 @@ def run_lengths(values: FloatArray, counts: IntArray | None, starts: IntArray) -
 
 
 SOFT_UNIT = 2.0**-28
-"""Probabilities are rounded to this, by at most 2e-9; the sums of 2**34 rows still fit into 62 bits."""
+"""Probabilities are rounded to this, by at most 2e-9; the sums of ``MAX_ROWS`` still fit into 62 bits."""
+MAX_ROWS = 2**34
+"""Rows of a source or a target in a file: with more, bounds of the miss rates would take minutes."""
 LARGEST_PROBABILITY = 1.001
 """What models give as a probability may be rounded to a little more than 1."""
 
