@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from pacshift.arrays import BoolArray, IntArray, KeyArray, Label, cached_property
 from pacshift.rows.arrow.source import Records, Source, without_codes
-from pacshift.rows.base import BAD_SCORES, NO_LABEL, WITHOUT_LABEL, Batch, Faults, Labels, Matrix
+from pacshift.rows.base import BAD_SCORES, LARGE_SCORES, NO_LABEL, WITHOUT_LABEL, Batch, Faults, Labels, Matrix
 from pacshift.rows.columns import Columns
 from pacshift.scores.check import SAMPLE_ROWS, is_finite, unusable_rows
 from pacshift.scores.names import NOT_FOUND, find_name, is_missing, match_labels, places_by_text, text_of
@@ -95,7 +95,10 @@ class ArrowBatch(Batch):
         """
         raw, index = self._raw_scores(), self._label_index()
         scores = raw if isinstance(raw, np.ndarray) else _column_matrix(raw)
-        bad = {} if is_finite(scores) else {BAD_SCORES: unusable_rows(scores, softmax=self.is_logits)}
+        bad = dict[str, BoolArray]()
+        if not is_finite(scores):
+            unusable, infinite = unusable_rows(scores, softmax=self.is_logits), ~np.isfinite(scores).all(axis=1)
+            bad = {BAD_SCORES: unusable & infinite, LARGE_SCORES: unusable & ~infinite}
         unknown = np.zeros(len(scores), bool)
         if index is not None and len(index) and index.min() < 0:
             unknown = index == NOT_FOUND
