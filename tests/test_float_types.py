@@ -230,10 +230,10 @@ def test_bfloat16_of_torch_is_told_from_what_cannot_be_read() -> None:
 )
 def test_tables_of_half_precision_are_refused(form: str, tmp_path: Path) -> None:
     plain, labels = votes(400, 0.4, 20, 1)
-    scores, table = plain.astype(np.float16), Any
+    scores = plain.astype(np.float16)
     lists = pa.FixedSizeListArray.from_arrays(pa.array(scores.ravel()), 2)
     one = pa.table({"p_0": plain[:, 0], "p_1": scores[:, 1], "label": labels})
-    table = tmp_path / f"a.{form if form in ('npz', 'npy', 'feather') else 'parquet'}"
+    table: Any = tmp_path / f"a.{form if form in ('npz', 'npy', 'feather') else 'parquet'}"
     if form == "npz":
         np.savez(table, probs=scores, labels=labels)
     elif form == "npy":

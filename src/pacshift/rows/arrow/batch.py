@@ -158,8 +158,8 @@ class ArrowBatch(Batch):
             missing = plain_array(column.is_null().cast(pa.uint8())).astype(bool) if column.null_count else None
             return number_hashes(plain_array(column.fill_null(0))), missing
         if pa.types.is_floating(column.type):
-            place = {"first": self.records.first_row, "of": f" of {self.file}"}
-            require_whole(plain_array(column), f"column {self.layout.group!r}", **place)
+            first, name = self.records.first_row, f"column {self.layout.group!r}"
+            require_whole(plain_array(column), name, first=first, of=f" of {self.file}")
         encoded = column.dictionary_encode()
         names = [None if is_missing(name) else text_of(name) for name in [*encoded.dictionary.to_pylist(), None]]
         codes = plain_array(encoded.indices.fill_null(len(names) - 1))
