@@ -140,7 +140,7 @@ def labelled(draw: st.DrawFn) -> tuple[FloatArray, IntArray]:
     elif kind == "coarse":
         scores = rng.choice([0.0, -0.0, 0.25, 0.5, 1.0], (size, n_classes))
     else:
-        scores = rng.normal(0, 5 if kind == "logits" else 1e150, (size, n_classes))
+        scores = rng.normal(0, 5 if kind == "logits" else 1e37, (size, n_classes))
     labels = rng.integers(0, draw(st.integers(1, n_classes)), size)
     return scores, labels
 

@@ -230,10 +230,10 @@ def test_bfloat16_of_torch_is_told_from_what_cannot_be_read() -> None:
 )
 def test_tables_of_half_precision_are_refused(form: str, tmp_path: Path) -> None:
     plain, labels = votes(400, 0.4, 20, 1)
-    scores, table = plain.astype(np.float16), Any
+    scores = plain.astype(np.float16)
     lists = pa.FixedSizeListArray.from_arrays(pa.array(scores.ravel()), 2)
     one = pa.table({"p_0": plain[:, 0], "p_1": scores[:, 1], "label": labels})
-    table = tmp_path / f"a.{form if form in ('npz', 'npy', 'feather') else 'parquet'}"
+    table: Any = tmp_path / f"a.{form if form in ('npz', 'npy', 'feather') else 'parquet'}"
     if form == "npz":
         np.savez(table, probs=scores, labels=labels)
     elif form == "npy":
@@ -261,6 +261,54 @@ def test_tables_of_half_precision_are_refused(form: str, tmp_path: Path) -> None
     ):
         with pytest.raises(InputError, match=said):
             use()
+
+
+@pytest.mark.parametrize("shift", [0, 1])
+def test_scores_near_the_end_of_single_precision_make_sets(shift: int) -> None:
+    scores, labels = votes(2000, 0.4, 20, 1)
+    scores = (scores - shift) * 3.3e38
+    made = calibrate(scores, labels, scores, method="PS-LW")
+    single, double = (made.sets(scores.astype(width)) for width in WIDTHS)
+    assert np.array_equal(single, double)
+    assert single.mean() < 1
+
+
+@pytest.mark.parametrize("large", [3.5e38, 1e300, -1e300])
+def test_scores_beyond_single_precision_are_refused_wherever_they_come_in(large: float, tmp_path: Path) -> None:
+    """They calibrated, and their sets were then refused."""
+    plain, labels = votes(2000, 0.4, 20, 1)
+    bad, table = plain.copy(), tmp_path / "a.parquet"
+    bad[[70, 71], 1] = large
+    made = calibrate(plain, labels, None, method="PS")
+    for use in (
+        lambda: calibrate(bad, labels, None, method="PS"),
+        lambda: Tally.from_scores(bad, labels),
+        lambda: calibrate(plain, labels, bad, method="PS-W"),
+        lambda: calibrate(plain, labels, bad, method="PS-W", target_groups=np.arange(2000)),
+        lambda: label_sheet(bad, budget=100),
+        lambda: Population(bad, labels),
+    ):
+        with pytest.raises(
+            InputError, match=r"2 rows have scores beyond single precision \(3.4e\+38\), .* row 70"
+        ):
+            use()
+    pq.write_table(pa.table({"p_0": bad[:, 0], "p_1": bad[:, 1], "label": labels}), table)
+    with pytest.raises(
+        InputError, match=r"2 rows .*2 with scores beyond single precision .3.4e38.*, the first is row 70"
+    ):
+        read(table, label="label").tally()
+    assert read(table, label="label", drop_invalid=True).tally().n_source == 1998
+    huge = calibrate(plain * 3.3e38, labels, None, method="PS")
+    if large > 0:  # a label with a score of -1e300 is in no set, as with -inf
+        usual = plain * 3.3e38
+        usual[[70, 71], 1] = large
+        for make in (huge.sets, huge.labels, huge.with_set_sizes, huge.predictor().sets):
+            with pytest.raises(InputError, match=r"2 rows have scores beyond single precision"):
+                make(usual)
+        with pytest.raises(InputError, match=r"1 row has scores beyond single precision"):
+            huge.predictor().sets(usual[70])
+    with pytest.raises(InputError, match="probabilities"):
+        made.sets(bad)
 
 
 def test_counts_alone_give_the_same_cuts() -> None:

@@ -50,7 +50,8 @@ def by_tallies(verb: Callable[..., object], source: Any, labels: Any) -> object:
     return verb(counted, target_labels=labelled)
 
 
-LABELS, BOTH = {"target_labels": some(TRUTH)}, {"assume_label_shift": True}
+LABELS: dict[str, Any] = {"target_labels": some(TRUTH)}
+BOTH: dict[str, Any] = {"assume_label_shift": True}
 VERBS: dict[str, Callable[[Any, Any], object]] = {
     "calibrate": lambda source, labels: pacshift.calibrate(source, labels, TARGET, **LABELS),
     "calibrate with a sheet": lambda source, labels: pacshift.calibrate(source, labels, TARGET, labelled=sheet()),

@@ -67,6 +67,7 @@ Watch: TypeAlias = "Callable[[Rows, Doing], AbstractContextManager[Progress | No
 
 
 BAD_SCORES = "scores that are null, NaN or infinite, or a list of another length"
+LARGE_SCORES = "scores beyond single precision (3.4e38)"
 WITHOUT_LABEL = "no label"
 NO_GROUP = "no group id"
 

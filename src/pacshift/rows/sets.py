@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from pacshift.arrays import BoolArray, FloatArray, IntArray, Label, scratch
 from pacshift.parallel import even_slices, run_all
-from pacshift.scores.check import ScoreMatrix, not_finite_error
+from pacshift.scores.check import MAX_SCORE, ScoreMatrix, not_finite_error
 from pacshift.scores.transforms import Transform
 from pacshift.tally.counter import BLOCK_VALUES
 from pacshift.tally.tops import accepted, top_labels
@@ -41,7 +41,7 @@ def make_sets(
     def job(chunk: slice) -> None:
         for rows in scores.blocks(chunk):
             block = transform.of_block(scores, rows)
-            if not block.max() < np.inf:  # the cheapest look that finds NaN; -inf compares as it should
+            if not block.max() <= MAX_SCORE:  # the cheapest look that finds NaN; -inf compares as it should
                 raise not_finite_error(scores, "scores")
             if accept:
                 result[rows] = accept_or_ask(block, thresholds)
@@ -124,7 +124,7 @@ def sizes_at(
         counts = np.zeros((len(cuts), len(scores.classes) + 1), np.int64)
         for rows in scores.blocks(chunk):
             block = transform.of_block(scores, rows)
-            if not block.max() < np.inf:  # as in make_sets
+            if not block.max() <= MAX_SCORE:  # as in make_sets
                 raise not_finite_error(scores, "scores")
             made = (accept_or_ask(block, one).sum(axis=1) for one in thresholds)
             for own, sizes in zip(counts, made if accept else _block_sizes(block, cuts), strict=True):

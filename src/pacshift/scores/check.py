@@ -22,6 +22,9 @@ MIN_RATE = 1e-100
 SAMPLE_ROWS = 1000
 """So many rows are looked at to find columns that are no scores: an ``id`` shows in the first few."""
 
+MAX_SCORE = float(np.finfo(np.float32).max)
+"""Larger scores, 3.4e38, would be infinite where they are stored in single precision."""
+
 _TOTALS = (1.0, 100.0)  # probabilities and percentages
 _ROUNDING = 0.01  # of two digits
 _UNWRITABLE = re.compile("[\\x00\\ud800-\\udfff]")
@@ -121,9 +124,12 @@ def as_rows(row: Any, n_classes: int) -> Any:
 
 
 def is_finite(values: NDArray[np.floating[Any]]) -> bool:
-    """Whether no value is NaN or infinite; cheap where that is so."""
-    with np.errstate(over="ignore", invalid="ignore"):  # the sum of finite numbers may overflow
-        return math.isfinite(values.sum()) or bool(np.isfinite(values).all())
+    """Whether no value is NaN or infinite, also in single precision.
+
+    >>> is_finite(np.array([0.5, -3e38])), is_finite(np.array([0.5, 1e39])), is_finite(np.array([np.nan]))
+    (True, False, False)
+    """
+    return not values.size or bool(values.min() >= -MAX_SCORE and values.max() <= MAX_SCORE)
 
 
 def rounded(scores: NDArray[np.floating[Any]]) -> FloatArray:
@@ -145,16 +151,18 @@ def unusable_rows(values: NDArray[np.floating[Any]], *, softmax: bool) -> BoolAr
     >>> unusable_rows(np.array([[0.5, -np.inf], [np.nan, 1.0]]), softmax=True)
     array([False,  True])
     """
-    finite = np.isfinite(values.max(axis=1)) if softmax else np.isfinite(values).all(axis=1)
+    finite = np.isfinite(values.max(axis=1)) if softmax else (np.abs(values) <= MAX_SCORE).all(axis=1)
     return np.asarray(~finite)
 
 
 def not_finite_error(scores: ScoreMatrix, name: str) -> InputError:
     """Says how many rows hold NaN or infinite scores, and which is the first."""
-    bad = np.concatenate([~np.isfinite(scores.values[rows]).all(axis=1) for rows in scores.blocks()])
+    bad = np.concatenate([unusable_rows(scores.values[rows], softmax=False) for rows in scores.blocks()])
+    what, remedy = "NaN or infinite scores", "Fix such rows, or leave them out."
+    if np.isfinite(scores.values[bad]).all():
+        what, remedy = f"scores beyond single precision ({MAX_SCORE:.1e})", "Scale the scores, or leave them out."
     return InputError(
-        f"{name}: {have(int(bad.sum()), 'row')} NaN or infinite scores, the first is row {int(bad.argmax())}. Fix "
-        "such rows, or leave them out."
+        f"{name}: {have(int(bad.sum()), 'row')} {what}, the first is row {int(bad.argmax())}. {remedy}"
     )
 
 

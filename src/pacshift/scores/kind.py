@@ -20,7 +20,7 @@ from pacshift.errors import InputError
 from pacshift.files.codec import Rules
 
 Row: TypeAlias = NDArray[Any]
-_INF = float("inf")
+_INF, _LARGE = float("inf"), 3e38  # scores near the end of single precision go the long way
 
 ROUNDING = 1e-3
 """How far a probability may lie outside of [0, 1] because it was rounded: half precision has steps of 0.001 above
@@ -479,7 +479,7 @@ def quick_look(made_from: ScoreKind | None, *, softmax: bool) -> Callable[[Row, 
     if softmax:
         return _are_logits
     if made_from is None:
-        return lambda row, _ones: low_of(row) > -_INF and high_of(row) < _INF
+        return lambda row, _ones: low_of(row) > -_INF and high_of(row) < _LARGE
     known = {PROBABILITIES: _are_probabilities, UNIT: _are_near_unit, OTHER: _are_raw}
     return known.get(made_from.name, lambda _row, _ones: False)
 
@@ -518,7 +518,7 @@ def _are_near_unit(row: Row, _ones: Row) -> bool:
 
 def _are_raw(row: Row, ones: Row) -> bool:
     """Of both signs, or not negative and without a total: no other kind of scores is so."""
-    if not ROUNDING < high_of(row) < _INF:
+    if not ROUNDING < high_of(row) < _LARGE:
         return False
     low = low_of(row)
     return -_INF < low < -ROUNDING or (low >= 0 and _has_no_total(row, ones))

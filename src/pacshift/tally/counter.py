@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from pacshift.arrays import IntArray, scratch
 from pacshift.parallel import run_all
-from pacshift.scores.check import ScoreMatrix, not_finite_error
+from pacshift.scores.check import MAX_SCORE, ScoreMatrix, not_finite_error
 from pacshift.scores.kind import (
     ROWS_LOOKED_AT,
     BlockSums,
@@ -130,14 +130,10 @@ def top_scores(block: Matrix, predicted: NDArray[np.integer[Any]], top: Matrix) 
         is_top *= np.arange(n_classes, 0, -1, dtype=np.uint8)[:, None]  # the first column ranks highest
         np.maximum.reduce(is_top, axis=0, out=predicted)
         np.subtract(n_classes, predicted, out=predicted)
-    most = np.finfo(np.float32).max
-    if block.dtype != np.float32 and not (-most <= top.min() and top.max() <= most):
-        huge = np.flatnonzero(~(np.abs(top) <= most))  # single precision cannot tell them apart
-        predicted[huge], top[huge] = block[huge].argmax(axis=1), block[huge].max(axis=1)
 
 
 def _single(scores: Matrix) -> Matrix:
-    with np.errstate(over="ignore", invalid="ignore"):  # beyond its range all are alike: ties, like any
+    with np.errstate(over="ignore", invalid="ignore"):  # scores beyond its range are refused afterwards
         return scores.astype(np.float32, copy=False)
 
 
@@ -196,7 +192,7 @@ class Counter:
                 top_scores(piece, predicted[rows], top[rows])
             tops = top[rows] if with_top else piece
             least, most = float(np.minimum.reduce(piece, axis=None)), float(np.maximum.reduce(tops, axis=None))
-            if not (math.isfinite(least) and math.isfinite(most)):
+            if not (least >= -MAX_SCORE and most <= MAX_SCORE):
                 break
             n_counted, low, high = rows.stop, min(low, least), max(high, most)
             some_tops = tops if with_top else piece[:ROWS_LOOKED_AT].max(axis=1)

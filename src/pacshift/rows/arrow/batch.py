@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from pacshift.arrays import BoolArray, IntArray, KeyArray, Label, cached_property
 from pacshift.rows.arrow.source import Records, Source, without_codes
-from pacshift.rows.base import BAD_SCORES, NO_LABEL, WITHOUT_LABEL, Batch, Faults, Labels, Matrix
+from pacshift.rows.base import BAD_SCORES, LARGE_SCORES, NO_LABEL, WITHOUT_LABEL, Batch, Faults, Labels, Matrix
 from pacshift.rows.columns import Columns
 from pacshift.scores.check import SAMPLE_ROWS, is_finite, unusable_rows
 from pacshift.scores.names import NOT_FOUND, find_name, is_missing, match_labels, places_by_text, text_of
@@ -95,7 +95,10 @@ class ArrowBatch(Batch):
         """
         raw, index = self._raw_scores(), self._label_index()
         scores = raw if isinstance(raw, np.ndarray) else _column_matrix(raw)
-        bad = {} if is_finite(scores) else {BAD_SCORES: unusable_rows(scores, softmax=self.is_logits)}
+        bad = dict[str, BoolArray]()
+        if not is_finite(scores):
+            unusable, infinite = unusable_rows(scores, softmax=self.is_logits), ~np.isfinite(scores).all(axis=1)
+            bad = {BAD_SCORES: unusable & infinite, LARGE_SCORES: unusable & ~infinite}
         unknown = np.zeros(len(scores), bool)
         if index is not None and len(index) and index.min() < 0:
             unknown = index == NOT_FOUND
@@ -155,8 +158,8 @@ class ArrowBatch(Batch):
             missing = plain_array(column.is_null().cast(pa.uint8())).astype(bool) if column.null_count else None
             return number_hashes(plain_array(column.fill_null(0))), missing
         if pa.types.is_floating(column.type):
-            place = {"first": self.records.first_row, "of": f" of {self.file}"}
-            require_whole(plain_array(column), f"column {self.layout.group!r}", **place)
+            first, name = self.records.first_row, f"column {self.layout.group!r}"
+            require_whole(plain_array(column), name, first=first, of=f" of {self.file}")
         encoded = column.dictionary_encode()
         names = [None if is_missing(name) else text_of(name) for name in [*encoded.dictionary.to_pylist(), None]]
         codes = plain_array(encoded.indices.fill_null(len(names) - 1))
