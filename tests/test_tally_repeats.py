@@ -74,9 +74,10 @@ def test_copies_are_found(kind: str, times: int, found: dict[int, float]) -> Non
         assert right >= share, f"{right:.0%} of {n_rows:,}"
 
 
+@pytest.mark.parametrize("n_rows", [500, 5000, 50_000])
 @pytest.mark.parametrize("form", ["2 digits", "half precision"])
-def test_copies_of_rows_with_real_ties_are_found_too(form: str) -> None:
-    scores, labels = copied("every row twice", 3000, 1)
+def test_copies_of_rows_with_real_ties_are_found_too(form: str, n_rows: int) -> None:
+    scores, labels = copied("every row twice", n_rows, 1)
     for made in (Tally.from_scores(FORMS[form](scores), labels), raw_tally(FORMS[form](scores), labels)):
         assert getattr(source_repeats(made), "times", 1) == 2
         assert getattr(source_repeats(made + Tally.from_target(TARGET, soft=False)), "times", 1) == 2

@@ -19,11 +19,8 @@ NO_CHANCE, UNLIKELY = 40, 20
 """Powers of 1/2: independent rows are called copies with a smaller probability, all of them or some."""
 
 MOST_ROWS, MOST_KINDS = 1 << 11, 1 << 16
-"""About so many rows are looked at where nobody has sorted the scores, and so many kinds of rows where somebody
-has: with more, rows that may repeat unseen are few, and the look takes more than a few percent of the time."""
-
-FEWEST_KINDS = 128
-"""If the rows looked at are of fewer kinds, all are looked at: enough kinds for any of the bets."""
+"""About so many rows are looked at first where nobody has sorted the scores, and so many kinds of rows where
+somebody has: more would take more than a few percent of the time."""
 
 _DEPTH = 6
 """Counts from 1 to 5 are told apart by the bets on single counts."""
@@ -44,6 +41,7 @@ def _bets() -> FloatArray:
 
 
 _BETS = _bets()
+_LARGEST = _BETS.max()
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +61,26 @@ class Repeats:
 
 def source_repeats(tally: Tally) -> Repeats | None:
     """How source rows repeat, by label and true-label score."""
-    if tally.raw is not None:
-        labels, counts = tally.raw.some_kinds(MOST_ROWS)
-        if len(counts) >= FEWEST_KINDS or counts.sum() == tally.n_source:
-            return find_repeats(labels, counts)
-    places = some_scores(tally.values, MOST_KINDS)
-    return find_repeats(np.searchsorted(tally.starts, places, side="right") - 1, tally.counts[places])
+    if tally.raw is None:
+        places = some_scores(tally.values, MOST_KINDS)
+        return find_repeats(np.searchsorted(tally.starts, places, side="right") - 1, tally.counts[places])
+    found = None
+    for most in (MOST_ROWS, max(tally.n_source // 8, MOST_ROWS), tally.n_source):
+        labels, counts = tally.raw.some_kinds(most)
+        found = find_repeats(labels, counts, looks=3)
+        if most >= tally.n_source or (found and found.times > 1) or not _may_be_multiples(labels, counts):
+            break
+    return found
+
+
+def _may_be_multiples(labels: IntArray, counts: IntArray) -> bool:
+    """Whether all counts of some class have a factor in common: then more of them should be looked at."""
+    if not len(counts):
+        return True
+    is_single = np.zeros(labels.max() + 1, bool)
+    is_single[labels[counts == 1]] = True
+    others = labels[~is_single[labels]]
+    return any(np.gcd.reduce(counts[labels == label]) > 1 for label in np.unique(others).tolist())
 
 
 def target_repeats(tally: Tally) -> Repeats | None:
@@ -93,7 +105,7 @@ def find_repeats(labels: IntArray, counts: IntArray, *, looks: int = 1) -> Repea
     >>> find_repeats(np.zeros(100, int), np.ones(100, int)) is None
     True
     """
-    if not len(counts):
+    if np.count_nonzero(counts > 1) * _LARGEST < UNLIKELY:
         return None
     n_labels, width = int(labels.max()) + 1, _DEPTH + 2
     places = labels * width + np.minimum(counts, _DEPTH + 1)

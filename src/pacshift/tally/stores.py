@@ -301,6 +301,8 @@ def select(scores: NDArray[np.floating[Any]], rank: int) -> float:
 
 _SPREAD, _LABEL_BITS = 0x9E3779B97F4A7C15, 24
 """An odd number that spreads the bits of scores, and the bits of a label in a key."""
+ROWS_PER_LOOK = 1 << 16
+"""Scores that are looked at together: near the processor."""
 
 
 def some_scores(scores: NDArray[np.floating[Any]], most: int) -> IntArray:
@@ -309,14 +311,12 @@ def some_scores(scores: NDArray[np.floating[Any]], most: int) -> IntArray:
     A number made of the score says whether it is one of them: so equal scores are, or are not, together.
     """
     kind: Any = np.uint32 if scores.dtype == np.float32 else np.uint64
-    n_bits = 8 * kind().itemsize
-    spread, limit = (
-        kind(_SPREAD >> (64 - n_bits)),
-        kind(min((1 << n_bits) * most // max(len(scores), 1), (1 << n_bits) - 1)),
-    )
-    blocks = (slice(start, start + ROWS_PER_JOB) for start in range(0, len(scores), ROWS_PER_JOB))
-    chosen = [np.flatnonzero(scores[rows].view(kind) * spread <= limit) + rows.start for rows in blocks]
-    return np.concatenate([np.empty(0, np.int64), *chosen])
+    largest = int(np.iinfo(kind).max)
+    spread, limit = kind(_SPREAD & largest), kind(largest * min(most, len(scores)) // max(len(scores), 1))
+    starts = range(0, len(scores), ROWS_PER_LOOK)
+    numbers = (scores[start : start + ROWS_PER_LOOK].view(kind) * spread for start in starts)
+    chosen = [np.flatnonzero(each <= limit) + start for start, each in zip(starts, numbers, strict=True)]
+    return chosen[0] if len(chosen) == 1 else np.concatenate([np.empty(0, np.int64), *chosen])
 
 
 class RawScores:
@@ -373,8 +373,8 @@ class RawScores:
         """
         labels, scores = self._joined()
         places = some_scores(scores, most)
-        bits: Any = scores[places].astype(np.float64)
-        keys = mixed(bits.view(np.uint64)) >> np.uint64(_LABEL_BITS)
+        keys = scores[places].astype(np.float64).view(np.uint64) * np.uint64(_SPREAD)
+        keys >>= np.uint64(_LABEL_BITS)
         keys |= labels[places].astype(np.uint64) << np.uint64(64 - _LABEL_BITS)
         keys, counts = np.unique(keys, return_counts=True)
         return (keys >> np.uint64(64 - _LABEL_BITS)).astype(np.int64), counts
