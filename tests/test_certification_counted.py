@@ -1,12 +1,15 @@
 """What a method does not need is not counted: the same thresholds, and nothing is stated that nobody counted."""
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from pacshift import Certificate, InputError, Population, Tally, calibrate, check, verify
+from commands import good
+from pacshift import Certificate, InputError, Population, Tally, calibrate, check, read, verify
 from pacshift.certificate.file import to_document
 from pacshift.certification.counted import count
 from pacshift.certification.request import check_request
@@ -157,3 +160,33 @@ def test_a_score_function_cannot_replace_a_score_by_name() -> None:
     made = calibrate(scores, labels, scores)
     with pytest.raises(InputError, match="score= is for a function of your own; this certificate compares"):
         made.sets(scores, score=np.log1p)
+
+
+@pytest.mark.parametrize("softmax", [False, True])
+def test_a_table_gives_what_arrays_give_but_for_the_grid(tmp_path: Path, softmax: bool) -> None:
+    """Raw logits have no bins: without a look at the rows one threshold would serve classes of other scales."""
+    rng, classes = np.random.default_rng(0), ["a", "b", "c", "d", "e"]
+
+    def draw(mix: list[float]) -> tuple[Any, Any]:
+        labels = rng.choice(5, 4000, p=mix)
+        return 3 * (rng.normal(0, 1, (4000, 5)) + 2 * np.eye(5)[labels] + [0, 1, 2, -1, -2]), labels
+
+    (source, labels), (target, _) = draw([0.5, 0.2, 0.1, 0.1, 0.1]), draw([0.05, 0.1, 0.2, 0.3, 0.35])
+    names = np.array(classes)[labels]
+    of_arrays = calibrate(source, names, target, classes=classes, softmax=softmax)
+    tables = {"s.csv": source, "t.csv": target}
+    for name, scores in tables.items():
+        frame = pd.DataFrame(scores, columns=[f"p_{one}" for one in classes])
+        (frame.assign(label=names) if name == "s.csv" else frame).to_csv(tmp_path / name, index=False)
+    of_rows = read(tmp_path / "s.csv", label="label", softmax=softmax)
+    of_tables = calibrate(of_rows, read(tmp_path / "t.csv", like=of_rows))
+    sizes = [float(one.sets(target).sum(axis=1).mean()) for one in (of_arrays, of_tables)]
+    assert sizes[1] == pytest.approx(sizes[0], rel=0.005)
+    assert len(set(of_tables.thresholds)) > 1
+    words = [tmp_path / "s.csv", tmp_path / "t.csv", "--exact", *(["--softmax"] if softmax else [])]
+    good("calibrate", *words, "-o", tmp_path / "exact.json")
+    exact = Certificate.load(tmp_path / "exact.json")
+    assert exact.thresholds.tolist() == of_arrays.thresholds.tolist()
+    assert exact.set_sizes is not None
+    assert of_arrays.set_sizes is not None
+    assert exact.set_sizes.tolist() == of_arrays.set_sizes.tolist()

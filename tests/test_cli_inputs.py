@@ -25,11 +25,13 @@ def test_tables_are_read_once_or_if_they_are_large_again(
 
     monkeypatch.setattr(FileSource, "batches", watched)
     good("calibrate", data.source, data.target, "-o", tmp_path / "c.json")
-    # Large ones: counted, then rows are sampled in another pass, and sizes of sets counted in a third.
-    assert opened == ["source.parquet", "target.parquet"] * (1 if fits else 2) + ["target.parquet"] * (not fits)
+    # Large ones: counted, rows sampled in another pass, and sizes of sets counted to choose and to tell them.
+    assert opened == ["source.parquet", "target.parquet"] * (1 if fits else 2) + ["target.parquet"] * (
+        0 if fits else 2
+    )
     opened.clear()
     shown = good("compare", data.source, data.labelled, "--target-label", "label", "--json").stdout
-    assert sorted(opened) == ["labelled.parquet"] * (1 if fits else 3) + ["source.parquet"] * (1 if fits else 3)
+    assert sorted(opened) == ["labelled.parquet"] * (1 if fits else 4) + ["source.parquet"] * (1 if fits else 3)
     monkeypatch.setattr("pacshift.rows.arrow.table.MAX_KEPT_BYTES", 1 << 26)
     again = good("compare", data.source, data.labelled, "--target-label", "label", "--json").stdout
     assert json.loads(shown) == json.loads(again)

@@ -151,11 +151,11 @@ def count(
 def looked_at(
     source: Rows, target: Rows | None, tally: Tally, transform: Transform, counting: Counting | None = None
 ) -> Data:
-    """The counts with rows that are read again: sizes where that is cheap, samples where it is not too dear."""
+    """The counts with rows that are read again, where it is not too dear."""
     if target is None or "never" in (source.again, target.again):
         return Data(tally, transform=transform)
     is_cheap = source.again == target.again == "cheap"
-    sizes, samples = is_cheap, is_cheap or tally.n_source + tally.n_target <= MAX_ROWS_READ_TWICE
+    sizes = samples = is_cheap or tally.n_source + tally.n_target <= MAX_ROWS_READ_TWICE
     if counting is not None:
         sizes, samples = counting.rows, counting.sample
     return Data(
