@@ -15,9 +15,10 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from scipy.stats import binom
 
 from damage import damage_bytes, outcome, require_message
-from pacshift import InputError, LabelSheet, PacshiftError, label_sheet
+from pacshift import InputError, LabelSheet, PacshiftError, calibrate, label_sheet
 from pacshift.certification.label_sheet import RowDraw, plan_sheet
 from pacshift.paths.looks import look_cuts
 from refused import fill_in
@@ -76,6 +77,50 @@ def test_every_row_is_as_likely_at_every_place() -> None:
     assert (np.abs(places - 1000) < 5 * np.sqrt(1000 * 5 / 6)).all()
 
 
+def test_a_fixed_seed_draws_a_sorted_file_at_random() -> None:
+    """At every threshold a little more than epsilon is missed, and the file is sorted by what is missed."""
+    epsilon, delta, draws, failed = 0.1, 0.2, 100, []
+    for seed in range(10):
+        failed.append(0)
+        for draw in range(draws):
+            rng = np.random.default_rng([seed, draw])
+            missed = np.sort(rng.random(300) < epsilon + 0.0005)[::-1]
+            top = np.where(rng.random(300) < 0.5, 0.9, 0.1)  # the other label is the true one where it is missed
+            sheet = label_sheet(np.column_stack([top, 1 - top]), budget=90, epsilon=epsilon, delta=delta, rng=seed)
+            failed[-1] += missed[sheet.rows[sheet.n_pilot :]].sum() <= sheet.cuts(delta)[0]
+    assert binom.sf(max(failed) - 1, draws, delta) > 1e-3
+    assert sum(failed) > 0.3 * delta * 10 * draws  # some fail: the test is exact
+
+
+@pytest.mark.montecarlo
+def test_a_fixed_seed_draws_every_row_of_other_scores_as_likely() -> None:
+    places, rng = np.zeros((6, 4)), np.random.default_rng(0)
+    for _ in range(6000):
+        draw = RowDraw(4, 1, 1)
+        draw.add(np.sort(rng.random((6, 1)), axis=0))
+        places[draw.rows, np.arange(4)] += 1
+    assert (np.abs(places - 1000) < 5 * np.sqrt(1000 * 5 / 6)).all()
+
+
+def test_a_sheet_of_version_1_is_read_and_stays_one(tmp_path: Path) -> None:
+    """Its rows were drawn by the seed alone."""
+    old, again = Path(__file__).parent / "files" / "label-sheet-version-1.csv", tmp_path / "again.csv"
+    first = (np.arange(200) * 37 % 200 + 28) / 256
+    scores = np.column_stack([first, 1 - first])
+    sheet = LabelSheet.load(old)
+    assert (sheet.version, sheet.n_filled, sheet.kept["id"][0]) == (1, 45, str(sheet.rows[0] + 7000))
+    names, source = ("owl", "wren"), np.tile([[0.8, 0.2], [0.3, 0.7]], (50, 1))
+    asked: dict[str, Any] = {"epsilon": 0.1, "delta": 0.05, "classes": names, "method": "PS-T"}
+    found = calibrate(source, names * 50, scores, labelled=old, **asked)
+    assert (found.method, found.n_target_labels) == ("PS-T", 40)
+    sheet.save(again)
+    assert again.read_text().splitlines()[0] == old.read_text().splitlines()[0]
+    new = label_sheet(scores, budget=60, looks=(40,), rng=5, classes=names)
+    assert new.rows.tolist() != sheet.rows.tolist()
+    with pytest.raises(InputError, match="not those that its seed 5 draws"):
+        calibrate(source, names * 50, scores, labelled=replace(sheet, version=2), **asked)
+
+
 @given(st.lists(st.integers(0, 30), min_size=1, max_size=6), st.integers(1, 20), st.integers(0, 99))
 def test_blocks_do_not_matter_for_the_draw(blocks: list[int], budget: int, seed: int) -> None:
     whole, parts = RowDraw(budget, seed, 0), RowDraw(budget, seed, 0)
@@ -91,6 +136,14 @@ def test_rows_that_cannot_be_used_are_counted_but_not_drawn() -> None:
     draw.add(np.empty((5, 0)), np.arange(10) % 2 == 1)
     assert sorted(draw.rows.tolist()) == [1, 3, 5, 7, 9]
     assert (draw.n_rows, draw.n_usable) == (10, 5)
+
+
+def test_how_many_rows_get_their_numbers_at_a_time_does_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
+    draw, usable = RowDraw(9, 0, 3), np.arange(len(SCORES)) % 3 > 0
+    draw.add(SCORES[usable], usable)
+    expected = draw.rows.tolist()
+    monkeypatch.setattr("pacshift.certification.label_sheet.BLOCK_ROWS", 64)
+    assert draw.rows.tolist() == expected
 
 
 @pytest.mark.parametrize("of", [np.float32, np.float64, "frame", "reversed", "polars", "arrow"])
@@ -164,7 +217,7 @@ def test_the_file_can_be_read_by_people(path: Path) -> None:
     first, names, *lines = texts(path)
     sheet = LabelSheet.load(path)
     assert re.fullmatch(
-        r"# pacshift label sheet version=1 seed=3 epsilon=0\.1 delta=0\.05 looks=120/200 pilot=\d+ rows=1000 "
+        r"# pacshift label sheet version=2 seed=3 epsilon=0\.1 delta=0\.05 looks=120/200 pilot=\d+ rows=1000 "
         r"target=[0-9a-f]{64} checksum=[0-9a-f]{16}",
         first[0],
     )
@@ -360,7 +413,10 @@ def first_line(old: str, new: str) -> Change:
         (first_line("seed=3", "seed=4"), "the first line or the column"),
         (first_line("epsilon=0.1", "epsilon=0.2"), "the first line"),
         (first_line("delta=", "delat="), "first line was changed"),
-        (first_line("version=1", "version=9"), "label sheet version 9"),
+        (first_line("version=2", "version=9"), "label sheet version 9, this pacshift reads 1 to 2"),
+        (first_line("version=2", "version=0"), "label sheet version 0"),
+        (first_line("version=2", "version=1"), "the first line or the column row was changed"),
+        (first_line("version=2", "version=two"), "first line was changed"),
         (
             lambda lines: with_cell(lines, 50, 4, "owl"),
             "order 1 has no label, but rows below it have one. The first .* rows, the pilot,",

@@ -34,6 +34,7 @@ from pacshift.bounds import binomial_cut, clean_shares
 from pacshift.certification.certify import certify as certify_counts
 from pacshift.certification.certify import one_candidate, two_candidates
 from pacshift.certification.counted import Data as Counts
+from pacshift.certification.label_sheet import RowDraw
 from pacshift.certification.labelled import both_bounds, by_sheet, mix_bounds
 from pacshift.certification.request import check_request
 from pacshift.certification.trust import class_miss
@@ -359,7 +360,8 @@ SOURCE, SOURCE_LABELS = world(3000, 1, shifted=False)
 TARGET, TRUTH = world(1500, 2, shifted=True)
 PEOPLE, THEIR_LABELS = world(30_000, 3, shifted=True)
 PROBABILITY = resolve_transform("probability")
-SHEET = make_sheet(TARGET, budget=400, looks=(100, 200), rng=5)
+SEED = 7
+SHEET = make_sheet(TARGET, budget=400, looks=(100, 200), rng=SEED)
 LABELS = TRUTH[SHEET.rows].tolist()
 
 
@@ -369,6 +371,13 @@ def filled(n_labels: int, sheet: LabelSheet = SHEET, *, unknown: Iterable[int] =
     for place in unknown:
         labels[place] = "?"
     return sheet.with_labels(labels)
+
+
+def drawn_by_seed(target: FloatArray) -> LabelSheet:
+    """A sheet of version 1, which draws the same rows of all targets."""
+    draw = RowDraw(400, SEED, 3, version=1)
+    draw.add(target)
+    return replace(make_sheet(target, budget=400, looks=(100, 200), rng=SEED), rows=draw.rows, version=1)
 
 
 def certify(sheet: Any, **options: Any) -> Certificate:
@@ -426,11 +435,12 @@ def test_the_last_complete_look_counts(n_labels: int, look: int) -> None:
 def test_planning_knows_neither_the_rows_of_the_sheet_nor_the_look() -> None:
     """Whatever stands in the rows and labels of the test, and whichever look it is, the same is planned."""
     changed = TARGET.copy()
-    changed[SHEET.rows[24:]] = np.roll(changed[SHEET.rows[24:]], 1, axis=1)
-    again = make_sheet(changed, budget=400, looks=(100, 200), rng=5)
-    assert again.rows.tolist() == SHEET.rows.tolist()
-    wrong = again.with_labels([*LABELS[:24], *[0] * 376])
-    found = [split(filled(look)) for look in SHEET.looks] + [split(wrong, changed)]
+    tested = drawn_by_seed(TARGET).rows[24:]
+    changed[tested] = np.roll(changed[tested], 1, axis=1)
+    sheet, again = drawn_by_seed(TARGET), drawn_by_seed(changed)
+    assert again.rows.tolist() == sheet.rows.tolist()
+    wrong = again.with_labels([*TRUTH[sheet.rows[:24]], *[0] * 376])
+    found = [split(filled(look, sheet)) for look in sheet.looks] + [split(wrong, changed)]
     first = found[0].planning
     assert first is not None
     for each in found:
@@ -439,9 +449,9 @@ def test_planning_knows_neither_the_rows_of_the_sheet_nor_the_look() -> None:
         for name in ("rows.source", "rows.source_labels", "rows.target", "pilot", "pilot_labels"):
             assert np.array_equal(attrgetter(name)(first), attrgetter(name)(planning)), name
     assert len(first.rows.target) == 1100
-    drawn = {tuple(row) for row in TARGET[SHEET.rows]}
+    drawn = {tuple(row) for row in TARGET[sheet.rows]}
     assert not drawn & {tuple(row) for row in first.rows.target}
-    assert {tuple(row) for row in first.pilot} == {tuple(row) for row in TARGET[SHEET.rows[:24]]}
+    assert {tuple(row) for row in first.pilot} == {tuple(row) for row in TARGET[sheet.rows[:24]]}
 
 
 def test_rows_nobody_can_label_are_missed_in_the_test_and_left_out_of_the_pilot() -> None:
@@ -508,7 +518,7 @@ def test_unknown_rows_of_any_class_stay_within_the_bounds() -> None:
 
 
 def test_a_class_with_too_few_labels_is_said_to_lack_target_labels() -> None:
-    with pytest.warns(UninformativeWarning, match="class 0 is in every set: 31 labelled target rows"):
+    with pytest.warns(UninformativeWarning, match="class 0 is in every set: [0-9]+ labelled target rows"):
         made = certify(filled(100), class_epsilon=0.05)
     assert any("labelled target rows, at least" in reason for reason in made.reasons)
     assert not any("source examples" in reason for reason in made.reasons)
@@ -558,7 +568,7 @@ def _easiest(sheet: LabelSheet) -> LabelSheet:
     "forged",
     [
         _easiest(SHEET),
-        replace(SHEET, seed=6),
+        replace(SHEET, seed=SEED + 1),
         replace(SHEET, rows=SHEET.rows[[1, 0, *range(2, 400)]]),
         replace(SHEET, n_pilot=40),
     ],
@@ -586,15 +596,15 @@ def test_what_verify_cannot_know_of_labels_is_listed() -> None:
 
 def test_a_larger_sheet_of_the_same_seed_begins_with_the_same_rows() -> None:
     """So it is a look that the smaller sheet has not paid for: "Sheets" of docs/methods/ps-t.md."""
-    larger = make_sheet(TARGET, budget=800, looks=(100, 200), rng=5)
+    larger = make_sheet(TARGET, budget=800, looks=(100, 200), rng=SEED)
     assert larger.rows[:400].tolist() == SHEET.rows.tolist()
 
 
 def test_a_sheet_of_logits_is_about_the_logits() -> None:
     logits = [np.log(SOURCE) + 3, np.log(TARGET) + 3]
-    sheet = make_sheet(logits[1], budget=400, looks=(100, 200), rng=5)
+    sheet = drawn_by_seed(logits[1])
     made = calibrate(logits[0], SOURCE_LABELS, logits[1], labelled=filled(200, sheet), method="PS-T", softmax=True)
-    same = certify(filled(200))
+    same = certify(filled(200, drawn_by_seed(TARGET)))
     assert np.allclose(made.thresholds, same.thresholds, rtol=1e-6)  # logits are rounded to single precision
     with pytest.raises(InputError, match="has other scores or another order"):
         calibrate(logits[0], SOURCE_LABELS, logits[1], labelled=filled(200), method="PS-T", softmax=True)
@@ -604,7 +614,7 @@ def test_a_sheet_of_logits_is_about_the_logits() -> None:
 def test_frames_whose_columns_stand_in_another_order(kind: Any, tmp_path: Path) -> None:
     source = kind({name: SOURCE[:, place] for place, name in enumerate(NAMES)})
     target = kind({NAMES[place]: TARGET[:, place] for place in (2, 0, 1)})
-    sheet = make_sheet(target, budget=400, looks=(100, 200), rng=5)
+    sheet = make_sheet(target, budget=400, looks=(100, 200), rng=SEED)
     assert sheet.rows.tolist() == SHEET.rows.tolist()
     sheet = sheet.with_labels([NAMES[label] for label in LABELS[:200]])
     made = calibrate(source, np.array(NAMES)[SOURCE_LABELS], target, labelled=sheet, method="PS-T")

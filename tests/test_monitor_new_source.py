@@ -241,7 +241,7 @@ def test_reports_with_the_new_source_are_right(forever: bool) -> None:
             informative += report.fresh_size is not None and report.fresh_size < 2.5
     assert (wrong <= 5).all()  # P(Binomial(40, 5 %) > 5) is 1.4 %
     assert certified_wrong <= 5
-    assert informative >= 40  # of 80, and not because the sets hold everything
+    assert informative >= 30  # of 80, and not because the sets hold everything
 
 
 LOOKS = (60, 75, 93, 117, 146, 183, 229, 286, 358, 447, 559, 700)

@@ -1,4 +1,4 @@
-"""Label sheets of tables: the same as of arrays, in one pass, whatever the format."""
+"""Label sheets of tables: the same as of arrays, whatever the format."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -288,7 +288,7 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
         -------
         LabelSheet
             ``sheet.save("to_label.csv")`` writes it for a spreadsheet. Its random order has a seed of its own, not
-            ``random_state``: drawn with a fixed seed from a sorted file, rows would not be random.
+            ``random_state``.
 
         Raises
         ------

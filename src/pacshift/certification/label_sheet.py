@@ -45,6 +45,9 @@ UNKNOWN = "?"
 NOT_ASKED = -2
 """What stands for the class of a row that nobody was asked about; -1 stands for one that nobody can tell."""
 
+BLOCK_ROWS = 1 << 20
+"""Rows that get their random numbers at a time."""
+
 LARGEST_BUDGET = 10**6
 """More rows than anybody labels. The cuts of ten looks at so many take some seconds."""
 
@@ -113,11 +116,14 @@ def _check_count(value: Any, name: str) -> int:
 
 
 class RowDraw:
-    """Rows drawn in random order, without replacement, in one pass over scores; and which scores these were.
+    """Rows drawn in random order, without replacement, after one pass over scores; and which scores these were.
 
-    Every row gets a random number; the rows with the smallest ones are drawn, in the order of these numbers. So
-    all orders of all choices are equally likely, and the same seed draws the same rows however they are cut into
-    blocks. Two equal numbers among the smallest are as unlikely as a hash collision.
+    Every row gets a random number; the rows with the smallest ones are drawn, in the order of these numbers. The
+    numbers come from ``coins`` over the fingerprint of all scores: the same scores in the same order and the same
+    seed draw the same rows, and no order of a file has any relation to the numbers. With the seed alone, as in
+    sheets of version 1, a seed always drew the same ranks, and of a sorted file fixed ranks are no random sample.
+    A digest of each row would not be enough: where scores are few, rows that are alike stay in their order, and
+    their labels may be sorted. Only of files that are alike to the last bit the draw is the same.
 
     >>> scores = np.array([[0.25, 0.75], [1.0, 0.0], [0.5, 0.5]])
     >>> whole, parts = RowDraw(2, seed=1, n_classes=2), RowDraw(2, seed=1, n_classes=2)
@@ -128,26 +134,41 @@ class RowDraw:
     (True, True)
     """
 
-    def __init__(self, budget: int, seed: int, n_classes: int) -> None:
-        self.budget, self.seed, self._coins = budget, seed, coins("label sheet", seed)
-        self._keys = np.empty(0, np.uint64)
+    def __init__(self, budget: int, seed: int, n_classes: int, version: int = sheet_file.VERSION) -> None:
+        self.budget, self.seed, self.version = budget, seed, version
         self._columns = [hashlib.sha256() for _ in range(n_classes)]
-        self.rows: IntArray = np.empty(0, np.int64)
-        self.n_rows = self.n_usable = 0
+        self._left_out = [np.empty(0, np.int64)]
+        self.n_rows = 0
 
     def add(self, scores: Matrix, usable: BoolArray | None = None) -> None:
         """The next rows: the scores of those that are ``usable`` (None: all). Others are counted, never drawn."""
-        n_rows = len(scores) if usable is None else len(usable)
-        keys = self._coins.integers(0, 2**64, n_rows, np.uint64)
-        places = np.arange(n_rows) if usable is None else np.flatnonzero(usable)
-        first, self.n_rows, self.n_usable = self.n_rows, self.n_rows + n_rows, self.n_usable + len(places)
-        if len(self._keys) == self.budget:  # soon few rows are below all that were drawn
-            places = places[keys[places] < self._keys[-1]]
-        keys, rows = np.append(self._keys, keys[places]), np.append(self.rows, first + places)
-        order = np.argsort(keys, kind="stable")[: self.budget]
-        self._keys, self.rows = keys[order], rows[order]
+        if usable is not None:
+            self._left_out.append(self.n_rows + np.flatnonzero(~usable))
+        self.n_rows += len(scores) if usable is None else len(usable)
         for digest, column in zip(self._columns, scores.T, strict=True):
             digest.update((column.astype("<f8") + 0.0).data)  # -0.0 and 0.0 are one number
+
+    @property
+    def n_usable(self) -> int:
+        """How many rows can be drawn."""
+        return self.n_rows - sum(map(len, self._left_out))
+
+    @property
+    def rows(self) -> IntArray:
+        """The rows that are drawn of those so far, in their order."""
+        seen = [] if self.version == 1 else [np.frombuffer(bytes.fromhex(self.sha256), "<i8")]
+        thrown, left_out = coins("label sheet", self.seed, *seen), np.concatenate(self._left_out)
+        keys, rows = np.empty(0, np.uint64), np.empty(0, np.int64)
+        for first in range(0, self.n_rows, BLOCK_ROWS):
+            last = min(first + BLOCK_ROWS, self.n_rows)
+            own, out = thrown.integers(0, 2**64, last - first, np.uint64), np.searchsorted(left_out, [first, last])
+            places = np.delete(np.arange(last - first), left_out[slice(*out)] - first)
+            if len(keys) == self.budget:  # soon few rows are below all that were drawn
+                places = places[own[places] < keys[-1]]
+            keys, rows = np.append(keys, own[places]), np.append(rows, first + places)
+            order = np.argsort(keys, kind="stable")[: self.budget]
+            keys, rows = keys[order], rows[order]
+        return rows
 
     @property
     def sha256(self) -> str:
@@ -195,6 +216,8 @@ class LabelSheet:
         What the sheet is called in messages: its file.
     path : str
         Fingerprint of what the thresholds are planned with, fixed when rows that still matter were first marked.
+    version : int
+        How the rows were drawn: 1 by the seed alone, 2 by the seed and all scores.
 
     Examples
     --------
@@ -221,6 +244,7 @@ class LabelSheet:
     kept: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     name: str = "the label sheet"
     path: str = ""
+    version: int = sheet_file.VERSION
 
     __repr__ = short_repr
 
@@ -363,7 +387,8 @@ class LabelSheet:
             )
         *looks, budget = self.looks
         planned = plan_sheet(budget, looks, epsilon=self.epsilon, delta=self.delta)
-        drawn = draw.rows if numbers is None else numbers[draw.rows]
+        rows = draw.rows
+        drawn = rows if numbers is None else numbers[rows]
         if not np.array_equal(drawn, self.rows) or planned.n_pilot != self.n_pilot:
             raise InputError(
                 f"{self.name}: its rows, their order or its pilot are not those that its seed {self.seed} draws "
@@ -444,7 +469,8 @@ def label_sheet(
     Parameters
     ----------
     target : array or frame of shape (n, K), or rows
-        Scores of the target, as for ``calibrate``; or a table of any size by ``pacshift.read``, read once.
+        Scores of the target, as for ``calibrate``; or a table of any size by ``pacshift.read``, read once more for
+        the columns to keep.
     budget : int
         How many rows to label at most.
     looks : sequence of int, optional
@@ -455,8 +481,8 @@ def label_sheet(
     delta : float, default 0.05
         The largest probability that they miss more.
     rng : int, numpy.random.Generator or None, optional
-        Seed of the random order. None takes one from the operating system: with a fixed seed, the rows that are
-        drawn from a sorted file would not be random. The sheet remembers the seed.
+        Seed of the random order, which depends on it and on all scores, so that a file may be sorted. None takes
+        one from the operating system. The sheet remembers it; nobody may try several.
     keep : dict of columns, frame, or names of columns, optional
         Columns to copy into the sheet, such as an id or a text, with one entry per row of the target; of a table
         their names.
@@ -553,35 +579,36 @@ def require_scores(matrix: ScoreMatrix) -> None:
 
 
 def _drawn(rows: Rows, plan: SheetPlan, seed: int, keep: Sequence[str] = ()) -> LabelSheet:
-    """The verb: draw rows in one pass, and copy the columns to ``keep`` of those that were drawn."""
+    """The verb: draw rows, and copy the columns to ``keep`` of those that were drawn, in a second pass."""
     class_places(rows.classes)  # refuses names that would not come back
     require_columns(keep, rows.column_names, taken=sheet_file.COLUMNS)
-    draw, kept = RowDraw(plan.looks[-1], seed, len(rows.classes)), dict[int, list[str]]()
+    draw = RowDraw(plan.looks[-1], seed, len(rows.classes))
 
     def read(batch: Batch) -> Batch:
         _ = batch.given  # on all cores; what follows is one batch after the other
         return batch
 
-    for batch in rows.fold(read, "drawing rows", keep=keep, every=True):
-        first = draw.n_rows
+    for batch in rows.fold(read, "drawing rows", every=True):
         draw.add(batch.given, batch.kept)
-        for row in (row for row in draw.rows.tolist() if row >= first):
-            kept[row] = [cell_text(cell) for cell in batch.cells(row - first, keep)]
-        kept = {row: kept[row] for row in draw.rows.tolist()}
     if draw.n_usable < draw.budget:
         raise InputError(
             f"budget must not exceed the target: {draw.budget:,} rows to label, but the target has "
             f"{draw.n_usable:,} usable rows. Lower the budget, or take a larger target."
         )
+    drawn, first, kept = draw.rows, 0, dict[int, list[str]]()
+    for batch in rows.fold(read, "drawing rows", keep=keep, every=True) if keep else ():
+        for row in drawn[(drawn >= first) & (drawn < first + batch.n_rows)].tolist():
+            kept[row] = [cell_text(cell) for cell in batch.cells(row - first, keep)]
+        first += batch.n_rows
     return LabelSheet(
         # By their numbers in the target, where one of each group was left to draw from.
-        rows=draw.rows if rows.numbers is None else rows.numbers[draw.rows],
+        rows=drawn if rows.numbers is None else rows.numbers[drawn],
         **asdict(plan),
         seed=seed,
         n_target=draw.n_rows,
         target_sha256=draw.sha256,
-        labels=(None,) * len(draw.rows),
-        kept={name: tuple(cells[place] for cells in kept.values()) for place, name in enumerate(keep)},
+        labels=(None,) * len(drawn),
+        kept={name: tuple(kept[row][place] for row in drawn.tolist()) for place, name in enumerate(keep)},
     )
 
 

@@ -103,7 +103,7 @@ def sheet_scores(target: Rows, sheet: LabelSheet) -> tuple[Matrix, Matrix]:
 
     An InputError if this is another target, or if the sheet's seed draws other rows.
     """
-    draw = RowDraw(len(sheet.rows), sheet.seed, len(target.classes))
+    draw = RowDraw(len(sheet.rows), sheet.seed, len(target.classes), sheet.version)
     found = fold.pick(target, sheet.rows, lambda batch: draw.add(batch.given, batch.kept))
     sheet.require_target(draw, target.numbers, target.described)
     return found
