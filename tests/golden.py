@@ -376,7 +376,7 @@ def in_memory() -> Iterator[tuple[str, Request]]:
 def on_tables() -> Iterator[tuple[str, Request]]:
     files = {"s.parquet": "label", "s.csv": "label", "t.parquet": None, "sb.csv": "label", "hole.parquet": "label"}
     designs: tuple[dict[str, Any], ...] = ({}, {"group": "patient_id"}, {"grid": False, "sha256": True})
-    tally = asking(counted, counts_of, drop_invalid=True)
+    tally = asking(counted, counts_of, drop_invalid=1.0)
     for file, label in files.items():
         for options in designs:
             yield f"tally {file} {options}", tally(file, label=label, **options)
@@ -384,7 +384,7 @@ def on_tables() -> Iterator[tuple[str, Request]]:
     draw = asking(pacshift.label_sheet, sheet_of, budget=300, rng=3, keep=["truth"])
     for file in ("t.parquet", "t.csv", "tb.csv", "holet.parquet"):
         for group in (None, "patient_id"):
-            yield f"label {file} {group}", draw(pacshift.read(file, group=group, drop_invalid=True))
+            yield f"label {file} {group}", draw(pacshift.read(file, group=group, drop_invalid=1.0))
     written: dict[str, tuple[str, dict[str, Any]]] = {
         "": ("t.parquet", {}),
         "drop": ("tb.csv", {"drop_invalid": True}),
@@ -429,8 +429,8 @@ calibrate all options: calibrate BOTH --class-epsilon 0.2 --contamination 0.01 -
 calibrate without target: calibrate s.parquet -m PS-LW
 calibrate without target PS-LP: calibrate s.parquet
 calibrate float32: calibrate s32.parquet t32.parquet
-calibrate hole: calibrate hole.parquet holet.parquet --drop-invalid
-calibrate hole labels: calibrate hole.parquet holet.parquet --drop-invalid --target-label truth
+calibrate hole: calibrate hole.parquet holet.parquet --max-dropped 1
+calibrate hole labels: calibrate hole.parquet holet.parquet --max-dropped 1 --target-label truth
 calibrate sheet: calibrate BOTH --labelled sheet.csv
 calibrate sheet group: calibrate BOTH --labelled sheetg.csv --group patient_id
 calibrate sheet float32: calibrate s32.parquet t32.parquet --labelled sheet32.csv
@@ -438,7 +438,7 @@ calibrate sheet of another target: calibrate s.parquet t1.parquet --labelled she
 calibrate refuted: calibrate s.parquet r.parquet
 calibrate refuted group: calibrate s.parquet r.parquet --class-epsilon 0.2 --group patient_id
 calibrate refuted labels: calibrate s.parquet r.parquet --target-label truth
-check hole: check base.json hole.parquet --drop-invalid
+check hole: check base.json hole.parquet --max-dropped 1
 check logits instead: check base.json ll.csv
 compare: compare BOTH
 compare labels: compare s.parquet tt.parquet --target-label label

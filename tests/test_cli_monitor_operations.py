@@ -163,6 +163,29 @@ def test_a_bad_file_does_not_keep_the_others_waiting(damage: str, folder: Path) 
     assert (gauges()["last_run_success"], gauges()["files_not_counted"]) == (1, 0)
 
 
+@pytest.mark.parametrize("cut", ["month", "file"])
+def test_a_month_with_many_holes_is_a_bad_file(cut: str, folder: Path) -> None:
+    """Of a year in one file the share of each month counts."""
+    words = BY_MONTH if cut == "month" else ("--label", "diagnosis", "--state", "watch", "--force")
+    with_hole("05.parquet", 5, 800)
+    name = "05"
+    if cut == "month":
+        for month in (6, 7, 8, 9, 10, 11, 12):
+            deliver(f"{month:02d}.parquet", month, USUAL)
+        parts = [Path("visits", f"{month:02d}.parquet") for month in range(5, 13)]
+        pa.parquet.write_table(pa.concat_tables(map(pa.parquet.read_table, parts)), "visits/year.parquet")
+        for part in parts:
+            part.unlink()
+        name = "year"
+    run_again = ("monitor", "source.parquet", "visits", *words, "--drop-invalid")
+    said = left_out(*run_again, *(["--max-dropped", "0.1"] if cut == "month" else []))
+    assert f"{name}.parquet is not counted: 800 rows" in said
+    assert "32 % of 2,500 rows" in said
+    assert "--max-dropped SHARE" in said
+    shown = good(*run_again, "--max-dropped", "0.35")
+    assert "800 of " in shown.stderr
+
+
 def test_an_alert_about_the_others_is_graver_than_a_bad_file(folder: Path) -> None:
     monitored()
     with_hole("05.parquet", 5, 20)

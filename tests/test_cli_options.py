@@ -43,6 +43,7 @@ GROUPS: dict[type, st.SearchStrategy[Any]] = {
         group=st.none() | text,
         softmax=st.booleans(),
         drop_invalid=st.booleans(),
+        max_dropped=st.none() | rate,
     ),
 }
 

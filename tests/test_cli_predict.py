@@ -50,6 +50,10 @@ def test_rows_without_a_set_are_kept_if_asked(data: Data, tmp_path: Path) -> Non
     words = ["predict", data.certificate, spoilt, "--keep", "id", "-o", out]
     assert "leave them out with --drop-invalid" in bad(*words)
     assert "--drop-invalid leaves out" in bad(*words, "--drop-invalid", "--keep-invalid")
+    assert "allow more: --max-dropped SHARE." in bad(*words, "--max-dropped", "0.0001")
+    assert "got 2.0" in bad(*words, "--max-dropped", "2")
+    assert good(*words, "--max-dropped", "0.0005", "--force").stdout.startswith("1,999 sets: ")
+    out.unlink()
     result = good(*words, "--keep-invalid")
     assert result.stdout.startswith("1,999 sets: ")
     assert "note: table: 1 of 2,000 rows have no set: their scores cannot be used." in result.stderr

@@ -21,7 +21,7 @@ SCORES, LABELS = patients(N, USUAL, np.random.default_rng(0))
 TIMES = np.datetime64("2026-01-28T12:00", "s") + np.arange(N) * np.timedelta64(3600 * 6, "s")  # 6 hours apart
 
 
-def counted(file: Path, cut: Cut, *, drop_invalid: bool = False, **options: Any) -> CountedRows:
+def counted(file: Path, cut: Cut, *, drop_invalid: float = 0.0, **options: Any) -> CountedRows:
     return count_periods(read_rows(file, classes=NAMES, drop_invalid=drop_invalid), cut, **options)
 
 
@@ -105,7 +105,7 @@ def test_kinds_of_timestamps(column: Any, tmp_path: Path) -> None:
     pa.parquet.write_table(made, path)
     with pytest.raises(InputError, match=r"1 row has no timestamp .* outside the years 1901 to 2199"):
         counted(path, Cut("month", "seen"))
-    found = counted(path, Cut("month", "seen"), drop_invalid=True)
+    found = counted(path, Cut("month", "seen"), drop_invalid=1.0)
     assert {name: part.target.n_target for name, part in found.periods.items()} == {"2026-03": 1, "2026-04": 1}
     assert found.n_dropped == 1
 
@@ -149,7 +149,7 @@ def test_rows_are_known_by_their_keys(tmp_path: Path) -> None:
     pa.parquet.write_table(table(SCORES[:3]).append_column("visit", nobody), path)
     with pytest.raises(InputError, match=r"1 row has no key in column 'visit'"):
         counted(path, Cut(None, name="a"), key="visit")
-    dropped = counted(path, Cut(None, name="a"), key="visit", drop_invalid=True)
+    dropped = counted(path, Cut(None, name="a"), key="visit", drop_invalid=1.0)
     assert (dropped.periods["a"].target.n_target, dropped.n_dropped) == (2, 1)
     with pytest.raises(InputError, match="no column 'nurse' with keys"):
         counted(path, Cut(None, name="a"), key="nurse")
@@ -164,3 +164,17 @@ def test_periods_on_the_command_line() -> None:
     for text in ("0", "²", "-5", "1" * 20, ""):
         with pytest.raises(InputError, match=f"got '{text}'"):
             read_period(text)
+
+
+def test_a_period_of_which_nothing_is_left_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a batch of its own, too."""
+    monkeypatch.setattr("pacshift.rows.arrow.source.BATCH_VALUES", 30)
+    scores, path = SCORES.copy(), tmp_path / "t.parquet"
+    scores[np.datetime64("2026-02-01") > TIMES] = np.nan
+    pa.parquet.write_table(table(scores, days=TIMES), path)
+    n_bad = int(np.isnan(scores[:, 0]).sum())
+    with pytest.raises(
+        InputError, match=rf"{n_bad} rows of 2026-01 cannot be used. That is 100 % of {n_bad} rows"
+    ):
+        counted(path, Cut("month", "seen"), drop_invalid=0.5)
+    assert "2026-01" not in counted(path, Cut("month", "seen"), drop_invalid=1.0).periods

@@ -214,7 +214,7 @@ def test_every_unusable_row_is_counted_and_the_first_is_named(
         read(tmp_path, label="label").tally()
     with pytest.raises(InputError, match=r"3 rows? cannot be used .* the first is row 1 of .*b.parquet"):
         read(tmp_path).tally()
-    counted = read(tmp_path, label="label", drop_invalid=True).tally()
+    counted = read(tmp_path, label="label", drop_invalid=1.0).tally()
     whole = Tally.from_scores([*SCORES, SCORES[4]], [*LABELS, LABELS[4]], grid=True)
     assert counted == whole
     assert [(one.rows, one.left_out) for one in counted.inputs] == [(5, 0), (1, 4)]
@@ -237,7 +237,7 @@ def test_lists_of_another_length_are_unusable(tmp_path: Path) -> None:
         path = parquet(tmp_path / "a.parquet", content)
         with pytest.raises(InputError, match=r"4 rows? cannot be used .* the first is row 1 of"):
             read(path, label="label", scores="scores").tally()
-        found, names = read(path, label="label", scores="scores", drop_invalid=True).arrays()
+        found, names = read(path, label="label", scores="scores", drop_invalid=1.0).arrays()
         np.testing.assert_allclose(found, [[0.5, 0.5], [0.1, 0.9]])
         assert names.tolist() == [0, 1]
 
@@ -249,7 +249,7 @@ def test_missing_lists_of_fixed_length_are_unusable(kind: str, tmp_path: Path) -
     fixed = pa.table({"scores": pa.array([None, [0.5, 0.5], [np.nan, 1]], pa.list_(pa.float64(), 2))})
     path = tmp_path / f"a.{kind}"
     (pq.write_table if kind == "parquet" else pa.feather.write_feather)(fixed, path)
-    counted = read(path, scores="scores", drop_invalid=True).tally()
+    counted = read(path, scores="scores", drop_invalid=1.0).tally()
     assert [(one.rows, one.left_out) for one in counted.inputs] == [(1, 2)]
 
 
@@ -281,3 +281,24 @@ def test_a_label_that_is_no_number_is_no_label(tmp_path: Path) -> None:
     path = parquet(tmp_path / "a.parquet", table(labels=[0.0, np.nan, 2.0, np.nan, 1.0]))
     with pytest.raises(InputError, match=r"2 rows? cannot be used \(2 with no label\), the first is row 1"):
         read(path, label="label").tally()
+
+
+@pytest.mark.parametrize("group", [None, "patient"])
+def test_only_a_few_rows_are_left_out(group: str | None) -> None:
+    """With groups it is the share of all rows, not of those that were chosen."""
+    scores = np.full((200, 2), 0.5)
+    scores[:20] = np.nan
+    frame = pa.table({"p_a": scores[:, 0], "p_b": scores[:, 1], "patient": np.arange(200) // 10})
+    said = r"20 rows cannot be used .* 10 % of 200 rows, and at most 5 % may be left out: nothing is promised"
+    with pytest.raises(InputError, match=said):
+        read(frame, group=group, drop_invalid=True).tally()
+    with pytest.raises(InputError, match=r"at most 9\.9 % may be left out"):
+        read(frame, group=group, drop_invalid=0.099).tally()
+    assert read(frame, group=group, drop_invalid=0.1).tally().n_target == (180 if group is None else 18)
+    few = frame.slice(10)
+    with pytest.raises(InputError, match=r"5\.26 % of 190 rows"):
+        read(few, group=group, drop_invalid=True).tally()
+    assert read(frame.slice(11), group=group, drop_invalid=True).tally().n_target == (180 if group is None else 18)
+    for wrong in (-0.1, 1.5, float("nan"), "yes", None):
+        with pytest.raises(InputError, match="drop_invalid must be True, False or the share"):
+            read(frame, drop_invalid=wrong)  # type: ignore[arg-type]

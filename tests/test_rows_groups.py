@@ -103,7 +103,7 @@ def test_rows_without_a_group_are_refused_or_left_out_aloud() -> None:
         InputError, match=r"30 rows? cannot be used \(30 with no group id\), the first is row 7 of"
     ):
         counted(table)
-    found = read(table, label="label", group="patient", drop_invalid=True)
+    found = read(table, label="label", group="patient", drop_invalid=1.0)
     kept = np.array([name is not None for name in ids])
     assert found.tally() == Tally.from_scores(SCORES[kept], LABELS[kept], groups=PATIENTS[kept], grid=True)
     assert (found.last.n_rows, found.last.faults.n_rows) == (N_ROWS, 30)
@@ -117,7 +117,7 @@ def test_rows_that_cannot_be_used_are_not_chosen() -> None:
         counted(table)
     usable = np.arange(N_ROWS) % 3 != 0
     expected = Tally.from_scores(SCORES[usable], LABELS[usable], groups=PATIENTS[usable], grid=True)
-    assert counted(table, drop_invalid=True) == expected
+    assert counted(table, drop_invalid=1.0) == expected
 
 
 @pytest.mark.parametrize(
@@ -240,6 +240,6 @@ def test_what_is_left_out_with_groups_is_said_by_every_command(tmp_path: Path) -
     assert (json.loads(result.stdout)["dropped"], one.left_out, one.rows_read) == (48, 48, 3000)
     result = good("label", target, "--scores", "p_*", *options, "--budget", 100, "-o", tmp_path / "l.csv")
     assert "target: 10 of 3,000 rows left out (10 with scores" in result.stderr
-    rows = read_rows(target, scores="p_*", group="patient", classes=(0, 1), drop_invalid=True)
+    rows = read_rows(target, scores="p_*", group="patient", classes=(0, 1), drop_invalid=1.0)
     counted = count_periods(rows, Cut(None, name="t"))
     assert (counted.n_dropped, counted.n_rows) == (10, 3000)

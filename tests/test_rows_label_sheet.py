@@ -39,14 +39,14 @@ def test_rows_that_are_left_out_keep_their_numbers(tmp_path: Path, monkeypatch: 
     path = save(broken(), tmp_path / "t.parquet")
     with pytest.raises(InputError, match=r"30 rows? cannot be used .* drop_invalid=True"):
         label_sheet(read(path), budget=50)
-    rows = read(path, drop_invalid=True)
+    rows = read(path, drop_invalid=1.0)
     made = label_sheet(rows, budget=270, rng=0, keep=["id"])
     assert rows.last.faults.n_rows == 30
     assert made.n_target == 300
     assert sorted(made.rows.tolist()) == [row for row in range(300) if row % 10]
     assert made.kept["id"] == tuple(str(row + 7) for row in made.rows)
     with pytest.raises(InputError, match="271 rows to label, but the target has 270 usable rows"):
-        label_sheet(read(path, drop_invalid=True), budget=271)
+        label_sheet(read(path, drop_invalid=1.0), budget=271)
     same = save(whole().filter(pa.array(np.arange(300) % 10 > 0)), tmp_path / "usable.parquet")
     with pytest.raises(
         InputError, match=r"of 300 rows; .*usable\.parquet has 270\)"
@@ -60,8 +60,8 @@ def test_scores_of_the_rows_when_labels_come_back(
 ) -> None:
     monkeypatch.setattr("pacshift.rows.arrow.source.BATCH_VALUES", 60)
     path = save(broken() if drop else whole(), tmp_path / "t.parquet")
-    sheet = label_sheet(read(path, drop_invalid=drop), budget=60, rng=2)
-    turned = read_rows(path, classes=NAMES[::-1], drop_invalid=drop)  # in the order of the source
+    sheet = label_sheet(read(path, drop_invalid=float(drop)), budget=60, rng=2)
+    turned = read_rows(path, classes=NAMES[::-1], drop_invalid=float(drop))  # in the order of the source
     found, others = sheet_scores(turned, sheet)
     assert np.array_equal(found, EXACT[sheet.rows][:, ::-1])
     drawn, rest = {tuple(row) for row in found}, {tuple(row) for row in others}
@@ -82,10 +82,10 @@ def test_another_table_is_refused_by_name(tmp_path: Path) -> None:
 @pytest.mark.parametrize("drop", [False, True])
 def test_rows_that_the_seed_does_not_draw_are_refused(drop: bool, tmp_path: Path) -> None:
     path = save(broken() if drop else whole(), tmp_path / "t.parquet")
-    sheet = label_sheet(read(path, drop_invalid=drop), budget=60, rng=2)
+    sheet = label_sheet(read(path, drop_invalid=float(drop)), budget=60, rng=2)
     for forged in (replace(sheet, rows=np.sort(sheet.rows)), replace(sheet, seed=3)):
         with pytest.raises(InputError, match=rf"its seed {forged.seed} draws from .*t\.parquet"):
-            sheet_scores(read_rows(path, drop_invalid=drop), forged)
+            sheet_scores(read_rows(path, drop_invalid=float(drop)), forged)
 
 
 def test_kept_columns_are_texts(tmp_path: Path) -> None:

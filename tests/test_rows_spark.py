@@ -105,6 +105,8 @@ def test_one_row_of_each_group_is_the_one_of_memory(spark: Any, frame: Any) -> N
     with pytest.raises(InputError, match=r"column 'owner': group ids that are floats.* of partition \d"):
         read(owned.withColumn("owner", col("owner") + 2.0**53), label="label", group="owner").tally()
     assert read(owned, like=found).tally() == read(owned, group="owner").tally()
+    with pytest.raises(InputError, match=rf"of {N_ROWS:,} rows, and at most 0\.01 % may be left out"):
+        read(holes, label="label", group="owner", drop_invalid=0.0001).tally()
     dropped = read(holes, label="label", group="owner", drop_invalid=True).tally()
     columns: dict[str, Any] = {f"p_{name}": SCORES[:, place] for place, name in enumerate(CLASSES)}
     same = pa.table({**columns, "label": NAMES, "owner": pa.array(owners, mask=np.arange(N_ROWS) < 100)})
@@ -183,6 +185,8 @@ def test_faults_are_counted_over_all_partitions(frame: Any) -> None:
     broken = broken.withColumn("label", expr("CASE WHEN id % 1000 = 1 THEN NULL ELSE label END"))
     with pytest.raises(InputError, match=r"40 rows? cannot be used \(20 with no label, 20 with scores.*partition"):
         read(broken, label="label").tally()
+    with pytest.raises(InputError, match=rf"of {N_ROWS:,} rows, and at most 0\.01 % may be left out"):
+        read(broken, label="label", drop_invalid=0.0001).tally()
     counted = read(broken, label="label", drop_invalid=True).tally()
     whole = np.arange(N_ROWS) % 1000 > 1
     expected = Tally.from_scores(SCORES[whole], NAMES[whole], classes=CLASSES, grid=True)

@@ -75,7 +75,7 @@ def test_unusable_rows_leave_no_file_or_are_left_out(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"100 rows? cannot be used"):
         write_sets(certificate, tmp_path / "table.parquet", output)
     assert [path.name for path in tmp_path.iterdir()] == ["table.parquet"]  # no draft either
-    written = write_sets(certificate, tmp_path / "table.parquet", output, keep=["id"], drop_invalid=True)
+    written = write_sets(certificate, tmp_path / "table.parquet", output, keep=["id"], drop_invalid=1.0)
     assert (written.n_rows, written.n_dropped) == (900, 100)
     kept = pq.read_table(output)["id"].to_numpy()
     assert kept.tolist() == [row for row in range(1000) if row % 10]

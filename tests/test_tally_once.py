@@ -62,7 +62,7 @@ def test_rows_that_were_left_out_are_counted_file_by_file_with_reasons(tmp_path:
     for path, labels in zip(files, ([0, None, None], [0, 1, 1], [None, 1, 0]), strict=True):
         scores = [0.9, None if path is files[2] else 0.3, 0.5]
         pa.parquet.write_table(pa.table({"p_0": scores, "p_1": scores[::-1], "y": labels}), path)
-    counted = read(files, label="y", drop_invalid=True).tally()
+    counted = read(files, label="y", drop_invalid=1.0).tally()
     assert [one.left_out for one in counted.inputs] == [2, 0, 2]
     assert dict(counted.inputs[2].left_out_why) == {WITHOUT_LABEL: 1, BAD_SCORES: 1}
     counted.save(tmp_path / "site.tally")
@@ -74,7 +74,7 @@ def test_rows_that_were_left_out_are_counted_file_by_file_with_reasons(tmp_path:
 
 def test_rows_of_a_frame_that_were_left_out_are_said_too() -> None:
     frame = pandas.DataFrame({"p_0": [0.9, 0.3, None], "p_1": [0.1, 0.7, 0.5], "y": [0, 1, 1]})
-    tally = read(frame, label="y", drop_invalid=True).tally()
+    tally = read(frame, label="y", drop_invalid=1.0).tally()
     (one,) = all_inputs(tally)
     assert (one.name, one.rows, one.left_out) == (None, 2, 1)
     assert one.sha256 == counts_sha256(tally, "source")
@@ -111,7 +111,7 @@ def test_what_several_tallies_left_out_reaches_the_certificate(tmp_path: Path) -
     path = tmp_path / "source.csv"
     path.write_text("p_0,p_1,y\n" + "0.9,0.1,0\n0.2,0.8,1\n0.5,0.5,\n" * 200)
     site = tmp_path / "site.tally"
-    counted = json.loads(good("tally", path, "--label", "y", "--drop-invalid", "--json", "-o", site).stdout)
+    counted = json.loads(good("tally", path, "--label", "y", "--max-dropped", 0.4, "--json", "-o", site).stdout)
     assert (counted["dropped"], counted["dropped_why"]) == (200, {WITHOUT_LABEL: 200})
     good("calibrate", site, "-m", "PS", "-o", tmp_path / "c.json")
     said = Certificate.load(tmp_path / "c.json").explain(full=True)

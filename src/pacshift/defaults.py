@@ -6,5 +6,8 @@ EPSILON = 0.1
 DELTA = 0.05
 """Chance that the calibration data mislead us, so that the sets miss more."""
 
+DROPPED_SHARE = 0.05
+"""Share of rows that may be left out because they cannot be used, if leaving out is asked for."""
+
 ACCEPTED_ERROR = 0.05
 """Largest share of what is accepted that may be wrong."""

@@ -33,6 +33,7 @@ def check(
     model_id: options.UsedModelId = None,
     group: Annotated[str | None, tables("--group COLUMN", "Group column. Default: the certificate's.")] = None,
     drop_invalid: options.DropInvalid = False,
+    max_dropped: options.MaxDropped = None,
     as_json: options.Json = False,
 ) -> None:
     """Compare the sets with true labels: is the promise kept?
@@ -55,7 +56,7 @@ def check(
         scores=scores,
         by_position=by_position,
         group=group,
-        drop_invalid=drop_invalid,
+        drop_invalid=options.to_drop(drop_invalid, max_dropped),
         like=certificate,
         keep=False,
         watch=Watch(as_json),

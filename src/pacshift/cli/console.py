@@ -34,6 +34,7 @@ BAD_INPUT, NOTHING_CERTIFIED, BROKEN, OTHER_MODEL, GAP, UNEXPECTED = 2, 3, 4, 5,
 PIPE_WIDTH = 120  # columns of tables that go into a file or a pipe
 
 CALLED = {
+    "drop_invalid=SHARE": "max_dropped",
     "groups": "group",
     "known_mix": "known",
     "overwrite": "force",
@@ -97,7 +98,7 @@ def in_flags(message: str) -> str:
     """
 
     def flag_of(name: str, value: str | None, otherwise: str) -> str:
-        option = all_options().get(CALLED.get(name, name))
+        option = all_options().get(CALLED.get(f"{name}={value}") or CALLED.get(name, name))
         named = getattr(option, "secondary_opts" if value == "False" else "opts", ())
         if option is None or not named:
             return otherwise

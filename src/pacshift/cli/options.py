@@ -110,7 +110,10 @@ LabelsPer = Annotated[
         of_rows=True,
     ),
 ]
-DropInvalid = Annotated[bool, tables("--drop-invalid", "Leave out rows without a label or with unusable scores.")]
+DropInvalid = Annotated[
+    bool, tables("--drop-invalid", "Leave out rows without a label or with unusable scores: at most 5 %.")
+]
+MaxDropped = Annotated[float | None, tables("--max-dropped SHARE", "Leave out such rows up to this share of all.")]
 KeepInvalid = Annotated[
     bool,
     tables("--keep-invalid", "Keep rows with unusable scores, without a set."),
@@ -222,14 +225,22 @@ class ColumnOptions:
     ] = None
     by_position: ByPosition = False
     drop_invalid: DropInvalid = False
+    max_dropped: MaxDropped = None
 
     def reading(self, label: str | None) -> dict[str, Any]:
         """The same as arguments of what reads a table."""
+        how = asdict(self) | {"label": label, "classes": None}
+        how["drop_invalid"] = to_drop(self.drop_invalid, how.pop("max_dropped"))
         if not self.classes:
-            return asdict(self) | {"label": label, "classes": None}
+            return how
         from pacshift.scores.names import numbers_if_all
 
-        return asdict(self) | {"label": label, "classes": numbers_if_all(read_names(self.classes))}
+        return how | {"classes": numbers_if_all(read_names(self.classes))}
+
+
+def to_drop(drop_invalid: bool, max_dropped: float | None) -> bool | float:
+    """Which rows that cannot be used may be left out: none, few, or up to a share."""
+    return drop_invalid if max_dropped is None else max_dropped
 
 
 def read_names(texts: Sequence[str] | None) -> list[str]:

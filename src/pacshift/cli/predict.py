@@ -23,6 +23,7 @@ def predict(
     by_position: options.ByPosition = False,
     model_id: options.UsedModelId = None,
     drop_invalid: options.DropInvalid = False,
+    max_dropped: options.MaxDropped = None,
     keep_invalid: options.KeepInvalid = False,
     force: options.Force = False,
     as_json: options.Json = False,
@@ -42,7 +43,8 @@ def predict(
     certificate = Certificate.load(certificate_file)
     warn_before_use(certificate, model_id)
     reading: dict[str, Any] = {"scores": scores, "by_position": by_position, "keep": options.read_names(keep)}
-    invalid: dict[str, Any] = {"drop_invalid": drop_invalid, "keep_invalid": keep_invalid}
+    to_drop = options.to_drop(drop_invalid, max_dropped)
+    invalid: dict[str, Any] = {"drop_invalid": to_drop, "keep_invalid": keep_invalid}
     with progress("predicting", silent=as_json) as report:
         written = write_sets(certificate, list(table), out, **reading, **invalid, overwrite=force, progress=report)
     tell_dropped("table", written.n_dropped, written.n_rows)

@@ -44,7 +44,7 @@ def verify(
             "label": label_column(certificate),
             "like": certificate,
             "group": None if known is None else known.group,
-            "drop_invalid": True,  # rows are left out again, and compared with those on record
+            "drop_invalid": 1.0,  # rows are left out again, and compared with those on record
         },
         silent=as_json,
         target_label=target_label,

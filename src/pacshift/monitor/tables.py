@@ -21,13 +21,13 @@ from pacshift.monitor.calendar import Unit, describe
 from pacshift.monitor.periods import CountedRows, Period
 from pacshift.rows.arrow.source import Source, without_codes
 from pacshift.rows.arrow.table import ArrowRows
-from pacshift.rows.base import Rows
+from pacshift.rows.base import Rows, require_few
 from pacshift.rows.groups import OnePerGroup
 from pacshift.scores.names import shorten
 from pacshift.tally import Tally
 from pacshift.tally.counter import Counter, CountOptions
 from pacshift.tally.groups import Grouped
-from pacshift.words.numbers import have
+from pacshift.words.numbers import have, plural
 
 NO_TIME = np.iinfo(np.int64).min
 FIRST_YEAR, LAST_YEAR = 1901, 2199
@@ -113,7 +113,8 @@ def count_periods(
 
     def run(options: CountOptions | None, certificate: Certificate | None) -> _ByPeriod:
         found = _ByPeriod(cut, len(rows.classes), options, certificate, row_keys, list(known))
-        for _ in rows.fold(found.add, "counting", keep=[] if cut.column is None else [cut.column]):
+        keep = [] if cut.column is None else [cut.column]
+        for _ in rows.fold(found.add, "counting", keep=keep, every=True):
             pass
         return found
 
@@ -124,22 +125,31 @@ def count_periods(
             f"outside the years {FIRST_YEAR} to {LAST_YEAR} (9999-12-31 often stands for none). Correct them, or "
             "leave the rows out with drop_invalid=True."
         )
+    owner = np.empty(0, np.int64) if row_keys is None else row_keys[1]
+    n_missing, n_rows = int((owner == NO_KEY).sum()), rows.last.n_rows
+    n_dropped = rows.last.faults.n_rows + found.n_undated + n_missing
+    require_few(n_dropped, n_rows, rows.drop_invalid, f"{plural(n_dropped, 'row')} cannot be used")
     periods: dict[str, Period] = {}
     for place in sorted(found.counters):
         name, start, end = cut.describe(place)
         grouped = None if choice is None else Grouped(choice.choose().n_by_period[place])
         tally = Tally.from_counter(found.counters[place], rows.classes, grouped)
+        n_bad = found.n_unusable.pop(place, 0)
+        what = f"{plural(n_bad, 'row')} of {name} cannot be used"
+        require_few(n_bad, n_bad + tally.n_target, rows.drop_invalid, what)
         own = np.sort(np.concatenate(found.keys[place])) if place in found.keys else None
         periods[name] = Period(name, start, end, tally, found.sizes.get(place), keys=own)
-    owner = np.empty(0, np.int64) if row_keys is None else row_keys[1]
-    n_missing = int((owner == NO_KEY).sum())
+    for place, n_bad in found.n_unusable.items():  # periods of which no row is left
+        if place != NO_TIME:
+            what = f"{plural(n_bad, 'row')} of {cut.describe(place)[0]} cannot be used"
+            require_few(n_bad, n_bad, rows.drop_invalid, what)
     return CountedRows(
         periods,
-        rows.last.n_rows,
+        n_rows,
         lambda certificate: {
             cut.describe(place)[0]: sizes for place, sizes in run(None, certificate).sizes.items()
         },
-        n_dropped=rows.last.faults.n_rows + found.n_undated + n_missing,
+        n_dropped=n_dropped,
         n_known=len(owner) - n_missing - int((owner == NEW).sum()),
         again={name: Tally.from_counter(one, rows.classes) for name, one in sorted(found.again.items())},
         moved=sorted(found.moved),
@@ -153,7 +163,7 @@ class _ByPeriod:
 
     Without ``options`` only sizes are counted. With ``row_keys`` rows that were counted before are
     left out: they are counted ``again`` by the period that has them (one of ``owners``), and ``moved`` are those
-    periods that some of them have left.
+    periods that some of them have left. ``n_unusable`` counts the rows of each period that cannot be used.
     """
 
     cut: Cut
@@ -163,6 +173,7 @@ class _ByPeriod:
     row_keys: tuple[KeyArray, IntArray] | None
     owners: Sequence[str]
     n_undated: int = 0
+    n_unusable: dict[int, int] = field(default_factory=dict)
     counters: dict[int, Counter] = field(default_factory=dict)
     sizes: dict[int, IntArray] = field(default_factory=dict)
     keys: dict[int, list[KeyArray]] = field(default_factory=dict)
@@ -172,8 +183,13 @@ class _ByPeriod:
 
     def add(self, batch: Any) -> bool:
         """Count the usable rows of a batch."""
-        kept = slice(None) if batch.kept is None else batch.kept
-        periods, scores, own_keys = self.cut.keys(batch)[kept], batch.given, None
+        kept, periods = slice(None) if batch.kept is None else batch.kept, self.cut.keys(batch)
+        if batch.kept is not None:
+            places, counts = np.unique(periods[~batch.kept], return_counts=True)
+            with self._lock:
+                for place, count in zip(places.tolist(), counts.tolist(), strict=True):
+                    self.n_unusable[place] = self.n_unusable.get(place, 0) + count
+        periods, scores, own_keys = periods[kept], batch.given, None
         if self.row_keys is not None:
             part = slice(batch.first, batch.first + batch.n_rows)
             own_keys, owner = (each[part][kept] for each in self.row_keys)
@@ -212,7 +228,7 @@ class _ByPeriod:
 
 
 def read_keys(
-    source: Source, column: str, known: Mapping[str, KeyArray], *, drop_invalid: bool
+    source: Source, column: str, known: Mapping[str, KeyArray], *, drop_invalid: float
 ) -> tuple[KeyArray, IntArray]:
     """The hash of each row's key in a file, and the place in ``known`` of the period that has counted the row.
 

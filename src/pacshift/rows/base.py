@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacshift.arrays import BoolArray, IntArray, KeyArray, Label
+from pacshift.defaults import DROPPED_SHARE
 from pacshift.errors import InputError
 from pacshift.parallel import map_ordered
 from pacshift.progress import Progress
@@ -30,7 +31,7 @@ from pacshift.tally import Tally
 from pacshift.tally.counter import Counter, CountOptions
 from pacshift.tally.groups import Grouped
 from pacshift.tally.once import Input, Role, why_in_words
-from pacshift.words.numbers import plural
+from pacshift.words.numbers import given, percent, plural
 
 logger = logging.getLogger(__name__)
 
@@ -90,8 +91,13 @@ class Faults:
         self.n_unknown += other.n_unknown
         self.first_unknown = self.first_unknown or other.first_unknown
 
-    def raise_if_any(self, classes: tuple[Label, ...], *, drop_invalid: bool, n_usable: int = 1) -> None:
-        """Unknown labels are never dropped: to leave a class out changes what is estimated."""
+    def raise_if_any(
+        self, classes: tuple[Label, ...], *, drop_invalid: float, n_rows: int, n_usable: int = 1
+    ) -> None:
+        """Unknown labels are never dropped: to leave a class out changes what is estimated.
+
+        ``drop_invalid`` is the share of all ``n_rows`` that may be.
+        """
         if self.n_unknown:
             is_number = re.match(r"'[-+]?[.0-9]", self.first_unknown)
             hint = " Names are compared as text: '01' and '1.0' are not 1." if is_number else ""
@@ -104,6 +110,7 @@ class Faults:
             raise InputError(f"the table has no usable row: {self.in_words}. At least one is needed.")
         if self.n_rows and not drop_invalid:
             raise InputError(f"{self.in_words}. Fix them, or leave them out with drop_invalid=True.")
+        require_few(self.n_rows, n_rows, drop_invalid, self.in_words)
 
     @property
     def in_words(self) -> str:
@@ -117,6 +124,31 @@ class Faults:
     def why(self) -> tuple[tuple[str, int], ...]:
         """Reasons, each with its number of rows."""
         return tuple(sorted(self.reasons.items()))
+
+
+def droppable(drop_invalid: bool | float) -> float:
+    """The share of rows that may be left out.
+
+    >>> droppable(False), droppable(True), droppable(0.3)
+    (0.0, 0.05, 0.3)
+    """
+    if isinstance(drop_invalid, (bool, np.bool_)):
+        return DROPPED_SHARE if drop_invalid else 0.0
+    if not isinstance(drop_invalid, (int, float, np.number)) or not 0 <= drop_invalid <= 1:
+        raise InputError(
+            f"drop_invalid must be True, False or the share of rows that may be left out, from 0 to 1, got "
+            f"{drop_invalid!r}."
+        )
+    return float(drop_invalid)
+
+
+def require_few(n_dropped: int, n_rows: int, at_most: float, what: str) -> None:
+    """Refuse to leave out more than a share of the rows: what is promised is about the others."""
+    if n_dropped > at_most * n_rows:
+        raise InputError(
+            f"{what}. That is {percent(n_dropped / n_rows)} of {n_rows:,} rows, and at most {given(at_most)} may "
+            "be left out: nothing is promised for them. Fix them, or allow more: drop_invalid=SHARE."
+        )
 
 
 class Batch(ABC):
@@ -230,7 +262,8 @@ class Rows(ABC):
     classes: tuple[Label, ...]
     labels: Labels = "none"
     softmax: bool = False
-    drop_invalid: bool = False
+    drop_invalid: float = 0.0
+    """Share of rows that may be left out because they cannot be used."""
     grid: bool = False
     """Whether true-label scores are counted on the grid, unless something else is asked for."""
     columns: Columns | None = None
@@ -310,7 +343,7 @@ class Rows(ABC):
                 yield result
             if progress:
                 progress(n_done, total)
-        bad.raise_if_any(self.classes, drop_invalid=self.drop_invalid, n_usable=found.n_given)
+        bad.raise_if_any(self.classes, drop_invalid=self.drop_invalid, n_rows=found.n_rows, n_usable=found.n_given)
         if not found.n_given:
             raise InputError("the table has no usable row. At least one is needed.")
 

@@ -169,7 +169,9 @@ class SparkRows(ArrowRows):
         if total.error:
             raise InputError(total.error)
         n_usable = total.n_rows - total.faults.n_rows
-        total.faults.raise_if_any(self.classes, drop_invalid=self.drop_invalid, n_usable=n_usable)
+        total.faults.raise_if_any(
+            self.classes, drop_invalid=self.drop_invalid, n_rows=total.n_rows, n_usable=n_usable
+        )
         if total.tally is None or not n_usable:
             raise InputError("the data frame has no usable row. At least one is needed.")
         in_all = total.n_rows if self.chosen is None else self.chosen.rows + left_out.n_rows
@@ -193,7 +195,8 @@ class SparkRows(ArrowRows):
                 raise InputError(part.error)
             digest += part.digest
             faults.add(part.faults)
-        faults.raise_if_any(self.classes, drop_invalid=self.drop_invalid)
+        n_rows = int(digest[0]) + faults.n_rows
+        faults.raise_if_any(self.classes, drop_invalid=self.drop_invalid, n_rows=n_rows)
         group, row = KEYS
         fields = [*rows.schema.fields, *(StructField(name, LongType()) for name in KEYS)]
         keyed = rows.mapInArrow(_adding_keys(layout, digest, self.softmax), StructType(fields))
@@ -239,8 +242,8 @@ def predict_sets(
     keep : sequence of str, optional
         Columns to copy. Default: all columns that are not scores.
     drop_invalid : bool, default False
-        Leave out rows that cannot be used. Otherwise all rows are looked at now, in a job of its own, so that such
-        rows are reported before the work and not by a failure in the midst of it.
+        Leave out rows that cannot be used, however many. Otherwise all rows are looked at now, in a job of its
+        own, so that such rows are reported before the work and not by a failure in the midst of it.
     keep_invalid : bool, default False
         Keep rows that cannot be used: their ``set`` and ``set_size`` are null.
 
@@ -270,7 +273,7 @@ def predict_sets(
         total = Faults()
         for part in _collected(_select(plain, layout.columns), _looking(layout, certificate.softmax)):
             total.add(part.faults)
-        total.raise_if_any(layout.classes, drop_invalid=False)
+        total.raise_if_any(layout.classes, drop_invalid=0.0, n_rows=total.n_rows)
     fields = [plain.schema[name] for name in kept]
     fields.append(StructField(SET, ArrayType(StringType())))
     fields.append(StructField(SET_SIZE, IntegerType()))

@@ -43,7 +43,7 @@ class Asked:
     columns: Columns | None = None
     group: str | None = None
     softmax: bool = False
-    drop_invalid: bool = False
+    drop_invalid: bool | float = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,7 +66,7 @@ def write_sets(
     scores: str | None = None,
     by_position: bool = False,
     keep: Sequence[str] = (),
-    drop_invalid: bool = False,
+    drop_invalid: bool | float = False,
     keep_invalid: bool = False,
     overwrite: bool = False,
     progress: Progress | None = None,
@@ -91,8 +91,8 @@ def write_sets(
         Match columns to classes in their order, if their names do not tell.
     keep : sequence of str, optional
         Columns to copy.
-    drop_invalid : bool, default False
-        Leave out rows that cannot be used, instead of raising an error.
+    drop_invalid : bool or float, default False
+        Leave out rows that cannot be used, instead of raising an error: up to this share of all, or 5 % with True.
     keep_invalid : bool, default False
         Write rows that cannot be used, too: their ``set`` and ``set_size`` are null (empty in CSV). A table in
         which no row can be used is refused all the same.
@@ -142,7 +142,7 @@ def write_sets(
         table,
         scores=scores,
         by_position=by_position,
-        drop_invalid=drop_invalid or keep_invalid,
+        drop_invalid=1.0 if keep_invalid else drop_invalid,
         like=certificate,
         keep=False,
     )
@@ -184,7 +184,7 @@ def write_sets(
     return SetsWritten(rows.last.n_given, n_bad, total)
 
 
-def refuse_both(drop_invalid: bool, keep_invalid: bool) -> None:
+def refuse_both(drop_invalid: bool | float, keep_invalid: bool) -> None:
     """Rows cannot be left out and kept."""
     if drop_invalid and keep_invalid:
         raise InputError(

@@ -13,7 +13,7 @@ from pacshift.rows.arrow.batch import ArrowBatch, Layout, sample_scores
 from pacshift.rows.arrow.files import open_source
 from pacshift.rows.arrow.find import Asked, ColumnsError, find_layout
 from pacshift.rows.arrow.source import Records, Source, Tables
-from pacshift.rows.base import FileRows, Labels, Pass, Rows, Watch, told, unwatched
+from pacshift.rows.base import FileRows, Labels, Pass, Rows, Watch, droppable, told, unwatched
 from pacshift.rows.columns import Columns
 from pacshift.rows.groups import OnePerGroup, Periods
 from pacshift.scores.check import ScoreMatrix, require_plausible
@@ -40,7 +40,7 @@ def read(
     group: str | None = None,
     labels_per: LabelsPer | None = None,
     softmax: bool = False,
-    drop_invalid: bool = False,
+    drop_invalid: bool | float = False,
     like: "Rows | Certificate | None" = None,
     progress: Progress | None = None,
 ) -> Rows:
@@ -75,8 +75,9 @@ def read(
         How rows of groups were chosen to be labelled, as in ``calibrate``.
     softmax : bool, default False
         Whether the scores are logits, of which the softmax is taken.
-    drop_invalid : bool, default False
-        Leave out rows that cannot be used, instead of raising an error.
+    drop_invalid : bool or float, default False
+        Leave out rows that cannot be used, instead of raising an error: up to this share of all, or 5 % with True.
+        Nothing is promised for them.
     like : Rows or Certificate, optional
         Find the columns, the classes and whether scores are logits as there, and count one row of each group if
         that is done there: a target like its source.
@@ -236,7 +237,7 @@ def read_rows(
         classes=layout.classes,
         labels=kind,
         softmax=asked.softmax,
-        drop_invalid=asked.drop_invalid,
+        drop_invalid=droppable(asked.drop_invalid),
         grid=grid,
         described=files or "the frame",
         watch=watch,
