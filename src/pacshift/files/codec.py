@@ -25,6 +25,7 @@ from pacshift.files.writing import PathLike, atomic_write
 T = TypeVar("T")
 CHECKSUM = "checksum"
 _ALGORITHM = "sha256"
+_LARGEST = float(np.finfo(np.float64).max)
 
 
 class Kind(ABC):
@@ -197,7 +198,7 @@ def _kind_of(hint: Any) -> Kind:
 
 def is_number(value: Any) -> bool:
     """Whether a value of a document is a finite number; ``true`` is none."""
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= _LARGEST
 
 
 def is_count(value: Any) -> bool:
