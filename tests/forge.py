@@ -84,7 +84,7 @@ def _alike(value: Any, rng: np.random.Generator) -> Any:
     if isinstance(value, str):
         return pick(rng, [value[:-1], value.upper(), value + "\x1b[31m", value[::-1], *TEXTS])
     if isinstance(value, list):
-        longer = value[:1] * pick(rng, [2, 100, 10_000])
+        longer = value[:1] * pick(rng, [2, 100, 1000])
         return pick(rng, [value[1:], value + value[:1], value[::-1], sorted(value, key=str), [], longer])
     if isinstance(value, dict):
         return pick(rng, [dict(reversed(value.items())), value | {"more": 1}, value | {"": value.copy()}, {}])

@@ -3,20 +3,24 @@
 Seeded: the same files every time. The soak runs many more.
 """
 
+import json
 from collections import Counter
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from forge import certificate_bytes, forge, sheet_bytes, sheet_document, trial
+from damage import pick
+from forge import certificate_bytes, forge, manifest_bytes, sheet_bytes, sheet_document, trial
 from pacshift import (
     Certificate,
     InputError,
     LabelSheet,
+    Monitor,
+    Tally,
     accept,
     calibrate,
     check,
@@ -25,7 +29,9 @@ from pacshift import (
     verify,
 )
 from pacshift.certificate.file import to_document
+from pacshift.monitor.report import write_history
 from pacshift.report.build import render_report
+from pacshift.report.history import render_history
 
 CLASSES = ("ant", "bee", "cow")
 TIMES = [1, pytest.param(50, marks=pytest.mark.soak)]
@@ -88,12 +94,12 @@ CERTIFICATE_USES: dict[str, Callable[[Certificate], object]] = {
 def test_forged_certificates(times: int, tmp_path: Path) -> None:
     found: Counter[str] = Counter()
     path = tmp_path / "forged.json"
-    for case in range(40 * times):
+    for case in range(30 * times):
         rng = np.random.default_rng([11, case])
         document = certificates()[case % len(certificates())]
         path.write_bytes(certificate_bytes(forge(document, rng), rng))
         found[trial(lambda: Certificate.load(path), *CERTIFICATE_USES.values())] += 1
-    assert min(found.values()) > 5
+    assert min(found["refused"], found["used"]) > 3
 
 
 @cache
@@ -131,7 +137,7 @@ def test_forged_label_sheets(times: int, tmp_path: Path) -> None:
         document = sheets()[case % len(sheets())]
         path.write_bytes(sheet_bytes(forge(document, np.random.default_rng([12, case]))))
         found[trial(lambda: LabelSheet.load(path), *SHEET_USES.values())] += 1
-    assert min(found.values()) > 5
+    assert min(found["refused"], found["used"]) > 3
 
 
 @pytest.mark.parametrize(
@@ -153,3 +159,92 @@ def test_a_sheet_whose_plan_cannot_be_is_refused(head: Mapping[str, Any], tmp_pa
     (tmp_path / "a.csv").write_bytes(sheet_bytes({**document, "head": {**document["head"], **head}}))
     with pytest.raises(InputError, match=r"first line was changed \((looks must increase|epsilon|delta)"):
         LabelSheet.load(tmp_path / "a.csv")
+
+
+SETTINGS: dict[str, Any] = {"epsilon": 0.2, "delta": 0.2, "method": "PS-LW", "forever": True}
+
+
+@cache
+def counted_source() -> Tally:
+    return Tally.from_scores(SOURCE[0], named(SOURCE[1]), classes=CLASSES)
+
+
+def write_state(folder: Path) -> None:
+    """The state of a monitor after three months, of which one was reported twice and one is missing."""
+    monitor = Monitor(counted_source(), **SETTINGS, state=folder)
+    for number, month in enumerate((1, 2, 4)):
+        days = {"start": f"2026-0{month}-01", "end": f"2026-0{month}-28"}
+        monitor.update(rows(300, 10 + number)[0], f"2026-0{month}", **days)
+    monitor.update(rows(100, 20)[0], "2026-02")
+
+
+def report_and_adopt(monitor: Monitor) -> None:
+    monitor.update(rows(200, 21)[0], "2026-05", start="2026-05-01", end="2026-05-31")
+    monitor.update(rows(100, 22)[0], "2026-04")
+    monitor.adopt(monitor.history[0].fresh)
+
+
+def look_at(monitor: Monitor) -> None:
+    repr([(report, report.missed, report.alert) for report in monitor.history])
+    repr((monitor.deliveries, monitor.source_in_words, monitor.open_reports, monitor.gaps()))
+    monitor.warnings()
+    if monitor.in_use is not None:
+        assert monitor.in_use.in_words
+
+
+def write_tables(monitor: Monitor, folder: Path) -> None:
+    for name in ("monitor.prom", "monitor.csv"):
+        write_history(monitor.history, folder / name)
+
+
+@pytest.mark.parametrize("times", TIMES)
+def test_forged_states_of_a_monitor(times: int, tmp_path: Path) -> None:
+    found: Counter[str] = Counter()
+    state = tmp_path / "state"
+    write_state(state)
+    files = {path.name: path.read_bytes() for path in state.iterdir()}
+    documents = {name: json.loads(content) for name, content in files.items() if name.endswith(".json")}
+    for case in range(24 * times):
+        rng = np.random.default_rng([13, case])
+        name = "manifest.json" if case % 4 else pick(rng, documents)
+        for path in state.iterdir():
+            path.unlink()
+        for each, content in (files | {name: manifest_bytes(forge(documents[name], rng), rng)}).items():
+            (state / each).write_bytes(content)
+        found[
+            trial(
+                lambda: Monitor(counted_source(), **SETTINGS, state=state),
+                look_at,
+                partial(write_tables, folder=tmp_path),
+                report_and_adopt,
+                *([render_history] if case % 3 == 0 else []),
+                lambda _: Monitor(counted_source(), **SETTINGS, state=state),
+            )
+        ] += 1
+    assert min(found["refused"], found["used"]) > 3
+
+
+@pytest.mark.parametrize(
+    ("way", "value"),
+    [
+        (("periods", 0, "set_sizes"), [300]),
+        (("periods", 0, "set_sizes"), [1, 0, 0, 0]),
+        (("n_files",), "6"),
+        (("serial",), [3]),
+        (("settings",), [0.2]),
+        (("periods", 0, "report", "size"), 10**400),
+        (("periods",), [{}]),
+    ],
+    ids=lambda value: str(value)[:40],
+)
+def test_a_manifest_that_no_monitor_writes_is_refused(way: tuple[Any, ...], value: Any, tmp_path: Path) -> None:
+    write_state(tmp_path / "state")
+    manifest = tmp_path / "state" / "manifest.json"
+    document = json.loads(manifest.read_bytes())
+    place = document
+    for key in way[:-1]:
+        place = place[key]
+    place[way[-1]] = value
+    manifest.write_bytes(manifest_bytes(document))
+    with pytest.raises(InputError, match="is not the state of a monitor"):
+        Monitor(counted_source(), **SETTINGS, state=tmp_path / "state")

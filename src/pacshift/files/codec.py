@@ -26,6 +26,7 @@ Rules: TypeAlias = Mapping[str, Callable[[Any], Any]]
 """What every honest file keeps, in words, and whether it does."""
 CHECKSUM = "checksum"
 _ALGORITHM = "sha256"
+_LARGEST = float(np.finfo(np.float64).max)
 
 
 class Kind(ABC):
@@ -204,7 +205,7 @@ def require(rules: Rules, content: Any) -> None:
 
 def is_number(value: Any) -> bool:
     """Whether a value of a document is a finite number; ``true`` is none."""
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= _LARGEST
 
 
 def is_count(value: Any) -> bool:

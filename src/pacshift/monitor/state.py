@@ -21,7 +21,20 @@ import numpy as np
 
 from pacshift.certificate import Certificate
 from pacshift.errors import InputError
-from pacshift.files.codec import Kind, ListOf, Record, Value, parse_json, record, require_seal, seal
+from pacshift.files.codec import (
+    COUNT,
+    OBJECT,
+    TEXT,
+    Entries,
+    Kind,
+    ListOf,
+    Record,
+    Value,
+    parse_json,
+    record,
+    require_seal,
+    seal,
+)
 from pacshift.files.reading import read_document
 from pacshift.files.writing import LOCK_NAME, FolderLock, atomic_write
 from pacshift.monitor.periods import Delivery, Period
@@ -31,6 +44,7 @@ from pacshift.tally import Tally
 from pacshift.words.numbers import given
 
 FORMAT, VERSION = "pacshift-monitor", 1
+HEAD = Entries({"settings": OBJECT, "source": TEXT, "serial": COUNT, "n_files": COUNT})
 MANIFEST = "manifest.json"
 CURRENT = "current.json"
 """A copy of the certificate in use, under a name that never changes."""
@@ -237,9 +251,10 @@ class State:
             version = document["version"]
             _require(type(version) is int and version == VERSION, f"version {version!r}")  # True == 1
             require_seal(document)
-            if document["serial"] == self._serial:
+            head = HEAD.read(document, "")
+            if head["serial"] == self._serial:
                 return
-            found = document["settings"] | {"source": document["source"]}
+            found = head["settings"] | {"source": head["source"]}
             if found["source"] != asked["source"]:
                 raise InputError(
                     f"{folder} was begun with another source, with which its reports are compared. Use that one, "
@@ -254,7 +269,8 @@ class State:
                 )
             self.written = {}
             self.saved = _form(self).read(document, "")
-            self._serial, self.n_files = document["serial"], document["n_files"]
+            _require(all(map(_is_sized, self.saved.periods.values())), "sizes of sets are not those of its rows")
+            self._serial, self.n_files = head["serial"], head["n_files"]
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             if isinstance(error, InputError):
                 raise
@@ -364,6 +380,12 @@ def _form(state: State) -> Record:
         labelled=ListOf(record(Labelled, rows=_Held(state, Tally, "labelled"))),
         reading=texts.or_null,
     )
+
+
+def _is_sized(period: Period) -> bool:
+    """Whether the sizes of the sets, 0 to the number of classes, are those of as many rows as were counted."""
+    sizes, target = period.set_sizes, period.target
+    return sizes is None or (len(sizes) == target.n_classes + 1 and sum(sizes.tolist()) == target.n_target)
 
 
 def _require(holds: bool, found: str) -> None:
