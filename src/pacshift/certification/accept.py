@@ -113,6 +113,8 @@ def accept(
     -----
     UninformativeWarning
         If nothing can be accepted. The message says what is lacking.
+    UserWarning
+        If some source rows, or all target rows, seem to be copies; ``notes`` remember it.
 
     Examples
     --------

@@ -174,6 +174,8 @@ def calibrate(
     -----
     UninformativeWarning
         If every set has to contain all labels. The message names the class that lacks data.
+    UserWarning
+        If some source rows, or all target rows, seem to be copies; ``notes`` remember it.
 
     Examples
     --------
