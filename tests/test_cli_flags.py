@@ -1,11 +1,16 @@
 """Parameters in messages of the library become flags; names from outside stay as they are."""
 
+import inspect
 import re
+from importlib import import_module
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 import pacshift
+from commands import all_commands, bad
+from pacshift.cli.commands import one_by_one
 from pacshift.cli.console import CALLED, all_options, in_flags
 
 PACKAGE = Path(pacshift.__file__).parent
@@ -75,3 +80,27 @@ def test_words_of_the_user_stay_as_they_are() -> None:
     shown = in_flags(made.explain(full=True))
     assert repr(said) in shown
     assert "'score=1 v2'" in shown
+
+
+def numbers() -> list[str]:
+    """Every option of every command that takes a number."""
+    found = []
+    for name, command in all_commands().items():
+        function = getattr(import_module(f"pacshift.cli.{name}"), name)
+        for one in inspect.signature(one_by_one(function)).parameters.values():
+            if get_args(one.annotation) and get_args(one.annotation)[1].callback is not None:
+                (param,) = [param for param in command.params if param.name == one.name]
+                found.append(f"{name} {max(param.opts, key=len)}")
+    return found
+
+
+@pytest.mark.parametrize("option", numbers())
+@pytest.mark.parametrize("text", ["0,1", "x", "1_0"])
+def test_a_number_that_is_none_is_refused_in_our_own_words(option: str, text: str) -> None:
+    name, flag = option.split()
+    form = "(a whole number|a number with a decimal point, such as 0.1)"
+    assert re.match(rf"error: {flag} takes {form}, got '{text}'", bad(name, "a", "b", f"{flag}={text}"))
+
+
+def test_every_number_is_read_in_our_own_words() -> None:
+    assert {"calibrate --epsilon", "label --budget", "check --level", "monitor --contamination"} < set(numbers())

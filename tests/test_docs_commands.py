@@ -11,6 +11,7 @@ import typer
 
 from benchmarks.__main__ import build_parser, select
 from commands import all_commands
+from pacshift import InputError
 from paper.__main__ import app as paper
 from test_docs import FRONT
 from test_docs import PAGES as PAGES_OF_ALL
@@ -76,7 +77,7 @@ def test_commands_of_a_page_can_be_typed(page: Path) -> None:
     for words in commands(page):
         try:
             require_command(words)
-        except (AssertionError, LookupError, SystemExit, UsageError) as error:
+        except (AssertionError, LookupError, SystemExit, UsageError, InputError) as error:
             pytest.fail(f"{shlex.join(words)}: {error!r}")
 
 
@@ -106,5 +107,5 @@ def test_options_named_on_a_page_exist(page: Path) -> None:
     ],
 )
 def test_a_wrong_command_is_noticed(line: str) -> None:
-    with pytest.raises((AssertionError, LookupError, SystemExit, UsageError)):
+    with pytest.raises((AssertionError, LookupError, SystemExit, UsageError, InputError)):
         require_command(shlex.split(line))

@@ -103,8 +103,8 @@ def calibrate(
         ``"ORACLE"``.
     rng : int, numpy.random.Generator or None, optional
         Seed of the coins that some methods throw over the data; a generator gives its next number, None is 0.
-        The same data and seed give the same certificate, in whatever order the rows come. Of tables, true-label
-        scores are rounded down to 12 bits, which moves thresholds in the fourth digit (``--exact`` does not).
+        The same data and seed give the same certificate, in whatever order the rows come. Those of tables are
+        rounded down to 12 bits, without ``grid=False``, which moves thresholds in the fourth digit.
     never_empty : bool, default False
         Add the label with the highest score to sets that would be empty. Sets only grow, so the guarantee stays.
     class_epsilon : float, optional

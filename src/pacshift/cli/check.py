@@ -26,7 +26,7 @@ def check(
     label: Annotated[str | None, basic("--label -l COLUMN", "Label column, if not the certificate's.")] = None,
     scores: options.KnownScores = None,
     by_position: options.ByPosition = False,
-    level: Annotated[float, expert("--level", "Confidence of the intervals.")] = 0.95,
+    level: Annotated[float, expert("--level SHARE", "Confidence of the intervals.")] = 0.95,
     fail_on: Annotated[
         Literal["broken", "not-proven"], output("--fail-on", "Exit with 4 if broken, or also if not proven.")
     ] = "broken",

@@ -2,10 +2,11 @@
 
 import inspect
 from collections.abc import Callable
+from copy import copy
 from dataclasses import MISSING, fields, is_dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, get_args
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -98,7 +99,10 @@ def _left(before: dict[Path, tuple[int, ...]]) -> list[str]:
 
 
 def one_by_one(command: Callable[..., None]) -> Callable[..., None]:
-    """The command as Typer wants it: every option of a group is a parameter."""
+    """The command as Typer wants it: every option of a group is a parameter, and numbers are texts.
+
+    Numbers are read here: what Typer says of a wrong one depends on its version and names no remedy.
+    """
     groups: dict[str, Any] = {}
     parameters: list[inspect.Parameter] = []
     for parameter in inspect.signature(command).parameters.values():
@@ -111,6 +115,8 @@ def one_by_one(command: Callable[..., None]) -> Callable[..., None]:
         else:
             parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
 
+    parameters = [_with_number_read(parameter) for parameter in parameters]
+
     def grouped(**values: Any) -> None:
         for name, group in groups.items():
             values[name] = group(**{field.name: values.pop(field.name) for field in fields(group)})
@@ -120,6 +126,34 @@ def one_by_one(command: Callable[..., None]) -> Callable[..., None]:
     grouped.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     grouped.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     return grouped
+
+
+def _with_number_read(parameter: inspect.Parameter) -> inspect.Parameter:
+    """The parameter; if it is a number, as a text for Typer, with a callback that reads it."""
+    kinds = [kind for part in get_args(parameter.annotation)[:1] for kind in (part, *get_args(part))]
+    number = next((kind for kind in (float, int) if kind in kinds), None)
+    if number is None:
+        return parameter
+    flag, option = f"--{parameter.name.replace('_', '-')}", copy(get_args(parameter.annotation)[1])
+
+    def read(text: str) -> float | int | None:
+        return None if text is None else read_number(str(text), number, flag)
+
+    option.callback = read
+    return parameter.replace(annotation=Annotated[str | None, option])
+
+
+def read_number(text: str, kind: type[float] | type[int], flag: str) -> float | int:
+    """The number that an option was given, or an InputError in plain words.
+
+    >>> read_number("0.1", float, "--epsilon"), read_number("7", int, "--seed")
+    (0.1, 7)
+    """
+    try:
+        return kind(text.replace("_", "?"))  # which Python passes over
+    except ValueError:
+        form = "a whole number" if kind is int else "a number with a decimal point, such as 0.1"
+        raise InputError(f"{flag} takes {form}, got {text!r}.") from None
 
 
 def words(group: Any) -> list[str]:

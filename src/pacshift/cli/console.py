@@ -38,6 +38,7 @@ CALLED = {
     "groups": "group",
     "known_mix": "known",
     "overwrite": "force",
+    "rng": "seed",
     "target_groups": "group",
     "target_labels": "target_label",
 }
@@ -175,7 +176,7 @@ def exit_codes() -> Iterator[None]:
         fail(in_flags(str(error)), BAD_INPUT)
     except _UsageError as error:
         command = error.ctx.command_path if getattr(error, "ctx", None) else "pacshift"
-        fail(f"{error.format_message()} See `{command} --help`.", BAD_INPUT)
+        fail(f"{error.format_message().rstrip('.')}. See `{command} --help`.", BAD_INPUT)
     except ImportError as error:
         fail(_missing(error), BAD_INPUT)
     except BrokenPipeError:

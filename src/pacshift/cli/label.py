@@ -40,7 +40,7 @@ def label(
     keep: options.Keep = None,
     promise: options.ScoredPromise,
     columns: options.ColumnOptions,
-    seed: Annotated[int | None, expert("--seed N", "Seed of the random order. Default: a new one.", min=0)] = None,
+    seed: Annotated[int | None, expert("--seed N", "Seed of the random order. Default: a new one.")] = None,
     force: options.Force = False,
     as_json: options.Json = False,
 ) -> None:

@@ -196,7 +196,7 @@ class Certifying:
     ] = None
     note: Annotated[str | None, output("--note TEXT", "Text to store in the certificate.")] = None
     valid_until: Annotated[str | None, output("--valid-until DATE", "Last day of use, such as 2027-01-31.")] = None
-    seed: Annotated[int, expert("--seed N", "Seed of the random draws.", min=0)] = 0
+    seed: Annotated[int, expert("--seed N", "Seed of the random draws.")] = 0
     engine: Engine = "arrow"
     force: Force = False
     full: Full = False
