@@ -79,7 +79,10 @@ def test_the_text_names_the_counts_that_decide() -> None:
     found = check(certificate(), *rows(300, 25))
     assert (found.missed, found.kept_up_to, found.broken_from) == (25, 19, 42)
     assert "25 of 300 rows were missed, 8.33 % (95 % interval: 5.46 to 12.1 %)" in found.text
-    assert "19 misses or fewer would have shown it kept, 42 or more broken." in found.text
+    assert (
+        "among 300 rows 19 misses or fewer would have, and 42 or more would have shown that more is missed."
+        in found.text
+    )
     few = check(certificate(), *rows(5, 1))
     assert (few.kept_up_to, few.broken_from) == (None, 3)
     assert "No number of misses among 5 rows could show it kept, 3 or more broken." in few.text
@@ -140,6 +143,47 @@ def test_sets_with_one_label_are_counted_by_themselves() -> None:
     assert np.isnan(check(certificate(), np.ones((3, 3), bool), labels[:3]).evaluation.one_label_error)
 
 
+@pytest.mark.parametrize(
+    ("n", "missed", "guarantee", "starts", "says"),
+    [
+        (
+            20_000,
+            1_985,
+            "pac-target",
+            "within the promise, not proven yet: 1,985 of 20,000 rows were missed, 9.92 % (95 % interval: 9.51 to "
+            "10.4 %), within the 10 % that the promise allows. To prove it, about ",
+            " rows would probably do; among 20,000 rows 1,916 misses or fewer would have, and 2,085 or more would "
+            "have shown that more is missed.",
+        ),
+        (10, 0, "pac-target", "within the promise, not", "do; no number of misses among 10 rows could, and 4 or"),
+        (
+            200,
+            20,
+            "pac-target",
+            "within the promise, not",
+            "promise allows. To prove it, among 200 rows 11 misses",
+        ),
+        (200, 15, "pac-source", "within epsilon, not proven yet: 15 of", "promises nothing about the target. To "),
+        (200, 21, "pac-target", "not proven: 21 of 200 rows were missed", "200 rows are too few to tell"),
+    ],
+)
+def test_rows_that_prove_nothing_say_first_whether_they_are_within_the_promise(
+    n: int, missed: int, guarantee: Any, starts: str, says: str
+) -> None:
+    found = check(certificate(guarantee=guarantee), *rows(n, missed))
+    assert (found.verdict, found.within) == ("not-proven", missed <= 0.1 * n)
+    assert repr(found).startswith(starts)
+    assert says in found.text
+
+
+def test_rows_within_the_promise_are_within_the_limit_of_every_class() -> None:
+    sets, labels = rows(300, 0)
+    sets[:60:3] = ~sets[:60:3]
+    assert check(certificate(), sets, labels).shown.word == "within the promise, not proven yet"
+    found = check(certificate(class_epsilon=0.15), sets, labels)
+    assert (found.verdict, found.within, found.shown.word) == ("not-proven", False, "not proven")
+
+
 @given(st.integers(1, 5000), st.floats(0, 1))
 def test_rows_to_decide_would_probably_decide(n: int, share: float) -> None:
     made = certificate()
@@ -150,7 +194,8 @@ def test_rows_to_decide_would_probably_decide(n: int, share: float) -> None:
         return
     needed = found.rows_to_decide
     assert needed > n
-    assert f"about {needed:,} would probably decide" in found.text
+    do = "rows would probably do" if found.within else "would probably decide"
+    assert f"about {needed:,} {do}" in found.text
     if needed > 100_000:
         return
     # The chance that the interval of so many rows lies on one side of epsilon, the error being the one seen.
@@ -298,4 +343,12 @@ def test_the_rows_that_a_certificate_was_made_from_are_no_evidence(options: dict
     if made.method == "PS-LW":
         return
     used = pacshift.calibrate(source, labels, target, epsilon=0.2, target_labels=truth, **options)
-    assert check(used, target, truth).verdict == "no-evidence"
+    found = check(used, target, truth)
+    assert found.verdict == "no-evidence"
+    assert "with 1,500 of whose labels the thresholds were found. Check labelled rows" in found.text
+    some = [int(label) if row < 300 else None for row, label in enumerate(truth)]
+    used = pacshift.calibrate(source, labels, target, epsilon=0.2, target_labels=some, method="PS-T", **options)
+    found = check(used, target, truth)
+    assert (found.verdict, found.seen_as) == ("no-evidence", "target")
+    assert "with 300 of whose labels the thresholds were found. Leave out the 300 labelled rows (" in found.text
+    assert check(used, target[300:], truth[300:]).verdict != "no-evidence"

@@ -48,7 +48,7 @@ def test_the_exit_code_tells_a_pipeline_what_to_do(data: Data, tmp_path: Path) -
     }
     assert [one.exit_code for one in found.values()] == [0, 0, 0, 4, 4, 4, 4, 4]
     said = [" ".join(one.stdout.split()) for one in found.values()][::2]
-    assert said[1].startswith("not proven: ")
+    assert said[1].startswith("within the promise, not proven yet: ")
     assert said[2].startswith("broken: ")
     assert said[3].startswith("above epsilon: ")
     assert "10 % was asked for, but PS promises nothing about the target." in said[3]

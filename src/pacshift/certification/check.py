@@ -18,7 +18,7 @@ from pacshift.scores.frames import index_of, is_stream, to_values
 from pacshift.scores.names import shorten
 from pacshift.tally.once import Role, counts_sha256
 from pacshift.words.findings import are_its_labels, check_in_words, class_limit, label_shares, stated_shares
-from pacshift.words.verdicts import word_of
+from pacshift.words.verdicts import VERDICTS, Verdict
 
 CheckVerdict: TypeAlias = Literal["kept", "not-proven", "broken", "within-epsilon", "above-epsilon", "no-evidence"]
 
@@ -39,7 +39,8 @@ class Check:
         ``"kept"``: the whole interval is at most epsilon. ``"broken"``: all of it is above, although the
         certificate promises this about the target, or a class is missed more often than was promised for every
         class. ``"within-epsilon"``, ``"above-epsilon"``: the same where no such thing was promised.
-        ``"not-proven"``: these rows are too few to tell. ``"no-evidence"``: these rows are not the target's, as
+        ``"not-proven"``: these rows are too few to tell; ``within`` says whether more than was asked for is missed
+        among them. ``"no-evidence"``: these rows are not the target's, as
         ``seen_as`` or ``classes_apart`` says.
     lower, upper : float
         Exact interval of the error of the population that the rows were drawn from (Clopper and Pearson).
@@ -73,6 +74,10 @@ class Check:
     seen_as : {"source", "target"} or None
         If the certificate was made from these rows: as what. Files are known by their SHA-256, arrays by that of
         their counts, where the certificate has it; tallies, groups in memory and sets are not.
+    within : bool
+        Whether no more was missed among these rows than was asked for, in all and of any class with a limit.
+    promised : bool
+        Whether the certificate promises a share of the target.
     of_accepted : bool
         Whether the verdict, the error and its interval are about the rows whose top label is accepted
         (``pacshift.accept``), and not about all of them.
@@ -113,10 +118,19 @@ class Check:
     one_label_interval: Interval = field(repr=False)
     alone_interval: Interval = field(repr=False)
     seen_as: Role | None = field(repr=False)
+    within: bool = field(repr=False)
+    promised: bool = field(repr=False)
     of_accepted: bool = field(default=False, repr=False)
 
     def __repr__(self) -> str:
-        return f"{word_of(self.verdict)}: {self.text}"
+        return f"{self.shown.word}: {self.text}"
+
+    @property
+    def shown(self) -> Verdict:
+        """The verdict for people, who want to know what was seen where nothing is proven."""
+        if self.verdict == "not-proven" and self.within:
+            return VERDICTS["not-proven-within" if self.promised else "not-proven-asked"]
+        return VERDICTS[self.verdict]
 
     @property
     def error(self) -> float:
@@ -276,6 +290,11 @@ def _judged(
         together = clopper_pearson(counts.alone_misses, counts.alone, delta=(1 - level) / (limits < 1).sum())
         small = (together.upper <= limits) | np.isposinf(certificate.thresholds)  # or never accepted
         above, kept = named(together.lower > limits), named(small & (limits < 1))
+    within = bool(n_judged) and n_missed <= epsilon * n_judged
+    if limit is not None:
+        within = within and bool((counts.misses <= limit * counts.rows).all())
+    if limits is not None:
+        within = within and bool((counts.alone_misses <= limits * counts.alone).all())
     promised, verdict = certificate.guarantee in ("pac-target", "pac-accepted"), "not-proven"
     if interval.upper <= epsilon:
         verdict = "kept" if promised else "within-epsilon"
@@ -310,6 +329,8 @@ def _judged(
         one_label_interval=clopper_pearson(counts.alone_misses.sum(), counts.alone.sum(), delta=1 - level),
         alone_interval=clopper_pearson(counts.alone_misses, counts.alone, delta=1 - level),
         seen_as=seen_as,
+        within=within,
+        promised=promised,
         of_accepted=certificate.accepts,
     )
     return replace(found, text=check_in_words(found, certificate))

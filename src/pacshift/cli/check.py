@@ -10,7 +10,7 @@ from pacshift.cli import options
 from pacshift.cli.console import BROKEN, note, plain, print_json, results, right_aligned
 from pacshift.cli.options import basic, expert, output, tables
 from pacshift.words.numbers import DIGITS, MAX_LISTED, at_most, between, digits_against, given, mean_size, percent
-from pacshift.words.verdicts import COLOURS, VERDICTS
+from pacshift.words.verdicts import COLOURS
 
 if TYPE_CHECKING:
     from pacshift import Certificate, Check
@@ -139,8 +139,7 @@ def _show(certificate: "Certificate", found: "Check") -> None:
     from pacshift.words.display import MAX_ROWS
 
     result, stated, console = found.evaluation, certificate.class_miss, results()
-    verdict = VERDICTS[found.verdict]
-    console.print(f"[{COLOURS[verdict.tone]}]{verdict.word}[/]: {plain(found.text)}")
+    console.print(f"[{COLOURS[found.shown.tone]}]{found.shown.word}[/]: {plain(found.text)}")
     interval = f"{given(found.level)} interval"
     table = right_aligned("class", "rows", "missed", interval, "certificate", "labels per set", left=1)
 

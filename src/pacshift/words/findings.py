@@ -147,12 +147,16 @@ def check_in_words(found: "Check", certificate: Certificate) -> str:
     if found.verdict == "no-evidence":
         return f"{_not_the_target(found, certificate)} {rows}."
     interval = between(found.lower, found.upper, digits_against(found.lower, certificate.epsilon))
-    promise = f"the promise allows {allowed}"
-    if certificate.guarantee not in ("pac-target", "pac-accepted"):
+    promise = f"; the promise allows {allowed}"
+    if found.promised and found.verdict == "not-proven" and found.within:
+        promise = f", within the {allowed} that the promise allows"
+    if not found.promised:
         kind = "this on average only" if promises_target(certificate) else "nothing about the target"
-        promise = f"{allowed} was asked for, but {certificate.method} promises {kind}"
-    sentences = [f"{rows} ({given(found.level)} interval: {interval}); {promise}."]
-    if found.verdict == "not-proven":
+        promise = f"; {allowed} was asked for, but {certificate.method} promises {kind}"
+    sentences = [f"{rows} ({given(found.level)} interval: {interval}){promise}."]
+    if found.verdict == "not-proven" and found.within:
+        sentences.append(_what_would_prove(found))
+    elif found.verdict == "not-proven":
         few, many = found.kept_up_to, found.broken_from
         about = "" if found.rows_to_decide is None else f"; about {found.rows_to_decide:,} would probably decide"
         kept = f"No number of misses among {plural(n_rows, 'row')} could show it kept"
@@ -189,6 +193,17 @@ def check_in_words(found: "Check", certificate: Certificate) -> str:
     return " ".join(sentences)
 
 
+def _what_would_prove(found: "Check") -> str:
+    """Of rows among which no more is missed than was promised: how many would show it, and which misses."""
+    few, many, rows = found.kept_up_to, found.broken_from, plural(found.n_judged, "row")
+    do = "" if found.rows_to_decide is None else f"about {found.rows_to_decide:,} rows would probably do; "
+    could = f"no number of misses among {rows} could"
+    if few is not None:
+        could = f"among {rows} {plural(few, 'miss', 'misses')} or fewer would have"
+    broken = "" if many is None else f", and {many:,} or more would have shown that more is missed"
+    return f"To prove it, {do}{could}{broken}."
+
+
 def _beside_limits(found: "Check", certificate: Certificate, limit: float | None) -> str:
     """What the rows say about the share promised for every class, or for what is accepted as a label."""
     each, missed, limited = "class", "missed of", list(certificate.classes)
@@ -206,12 +221,19 @@ def _beside_limits(found: "Check", certificate: Certificate, limit: float | None
 
 def _not_the_target(found: "Check", certificate: Certificate) -> str:
     """Why these rows are no evidence, or less than they seem."""
-    if are_its_labels(found.seen_as, certificate):
-        own = "These are the source's rows, on which"
-        where = own if found.seen_as == "source" else "These are the target's rows, with whose labels"
+    later = "Check labelled rows of the target that came later"
+    if found.seen_as == "source":
         return (
-            f"{where} the thresholds were found: they prove nothing about the target. Check labelled rows of the "
-            "target that came later."
+            "These are the source's rows, on which the thresholds were found: they prove nothing about the "
+            f"target. {later}."
+        )
+    if are_its_labels(found.seen_as, certificate):
+        n_labels = certificate.n_target_labels
+        if n_labels < found.evaluation.n:
+            rows = plural(n_labels, "labelled row")
+            later = f"Leave out the {rows} (of a label sheet: its column row, in Python sheet.rows)"
+        return (
+            f"These are the target's rows, with {n_labels:,} of whose labels the thresholds were found. {later}."
         )
     if not found.classes_apart:
         return (

@@ -19,6 +19,10 @@ VERDICTS = {
     "not-proven": Verdict("not proven", "limited", "these rows cannot tell"),
     "broken": Verdict("broken", "bad", "more is missed than promised"),
     # of `check`
+    "not-proven-within": Verdict(
+        "within the promise, not proven yet", "limited", "no more is missed than promised"
+    ),
+    "not-proven-asked": Verdict("within epsilon, not proven yet", "limited", "no more is missed than asked"),
     "within-epsilon": Verdict("within epsilon", "good", "no more is missed than asked; no promise was made"),
     "above-epsilon": Verdict("above epsilon", "bad", "more is missed than asked; no promise was made"),
     "no-evidence": Verdict("no evidence", "bad", "these rows are not the target's"),
