@@ -168,13 +168,13 @@ GAUGES = {
     "pacshift_period_end_seconds": "End of the newest period, in seconds since 1970.",
     "pacshift_alert": "1 if the newest period breaks the promise (error) or label shift (assumption).",
     "pacshift_rows": "Rows of the newest period.",
-    "pacshift_error": "Bounds of the share of its true labels that the sets in use miss.",
-    "pacshift_accuracy": "Lower bound of the accuracy of the classifier in it.",
-    "pacshift_size": "Labels per set in use in it.",
-    "pacshift_empty": "Share of the sets in use in it that are empty.",
+    "pacshift_error": "Bounds of the share of the newest period that the sets in use miss.",
+    "pacshift_accuracy": "Lower bound of the accuracy of the classifier in the newest period.",
+    "pacshift_size": "Labels per set in use in the newest period.",
+    "pacshift_empty": "Share of the sets in use that are empty in the newest period.",
     "pacshift_fresh_size": "Labels per set with the new certificate of the newest period.",
     "pacshift_share": "Bounds of the share of each class in the newest period.",
-    "pacshift_weight": "Bounds of how many times as frequent each class is in it as on the source.",
+    "pacshift_weight": "Bounds of the share of each class in the newest period, relative to the source.",
 }
 """What Prometheus is told, in this order. A test compares it with the page."""
 
