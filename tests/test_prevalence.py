@@ -5,8 +5,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest
+from scipy.stats import binomtest, hypergeom
 
+import pacshift.certification.prevalence as certified_prevalence
+import pacshift.mix.prevalence as mix_prevalence
 from pacshift import (
     AssumptionError,
     InputError,
@@ -18,6 +20,7 @@ from pacshift import (
     prevalence,
 )
 from pacshift.arrays import BoolArray, FloatArray
+from pacshift.assumption import ASSUMPTION_SHARE
 from pacshift.bounds import binomial_lower, clopper_pearson
 from pacshift.certification.prevalence import classes_carry_over
 from pacshift.mix.region import prevalence_region
@@ -191,6 +194,70 @@ def test_labels_and_label_shift_together_are_right_and_narrower() -> None:
         alone.append(float(labels.upper[0] - labels.lower[0]))
     assert binomtest(missed, repeats, delta, alternative="greater").pvalue > 1e-3
     assert np.mean(widths) < 0.95 * np.mean(alone)
+
+
+def test_pooled_rows_are_counted_with_the_source_and_leave_the_predictions_of_the_target(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Lemma 4 of few-labels.md: no row is on both sides. The shares of δ are those of its theorem."""
+    seen: dict[str, Any] = {}
+
+    def spy(name: str, module: Any, function: str) -> None:
+        honest = getattr(module, function)
+
+        def remember(*args: Any, **options: Any) -> Any:
+            seen[name] = args, options
+            return honest(*args, **options)
+
+        monkeypatch.setattr(module, function, remember)
+
+    spy("region", mix_prevalence, "share_region")
+    spy("carry over", certified_prevalence, "classes_carry_over")
+    spy("test", certified_prevalence, "check_label_shift")
+    spy("labels", certified_prevalence, "mix_within")
+    spy("weights", certified_prevalence, "weight_bounds")
+    tally, few = SAME.draw(np.random.default_rng(4))
+    found = prevalence(tally, delta=0.2, target_labels=few, assume_label_shift=True)
+    assert found.rests_on == "labels and label shift"
+    (confusion, target), region = seen["region"]
+    assert confusion.tolist() == (tally.confusion + few.confusion).tolist()
+    assert target.tolist() == (tally.target - few.confusion.sum(axis=1)).tolist()
+    tests = seen["carry over"][1]["delta"], ASSUMPTION_SHARE * seen["test"][0][1].delta
+    shares = (*tests, seen["labels"][1]["delta"], region["delta"], seen["weights"][1]["delta"])
+    assert sum(shares) == pytest.approx(0.2)
+
+
+def test_rows_of_a_sheet_are_not_pooled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which of them have labels may depend on their scores."""
+    pooled: list[Any] = []
+    honest = certified_prevalence.mix_intervals
+
+    def remember(*args: Any, **options: Any) -> Any:
+        pooled.append(options["pooled"])
+        return honest(*args, **options)
+
+    monkeypatch.setattr(certified_prevalence, "mix_intervals", remember)
+    population = Population.synthetic(["a", "b"], strength=3, rng=0)
+    source, labels = population.draw([0.5, 0.5], 2000, rng=1)
+    target, truth = population.draw([0.3, 0.7], 2000, rng=2)
+    sheet = label_sheet(target, budget=200, rng=0, classes=["a", "b"])
+    prevalence(
+        *(source, labels, target),
+        classes=["a", "b"],
+        labelled=sheet.with_labels(truth[sheet.rows]),
+        assume_label_shift=True,
+    )
+    assert pooled == [None]
+
+
+def test_each_class_and_tail_has_its_share_of_the_test_whether_classes_carry_over() -> None:
+    """Fisher's test of 2 classes: a tail of chance p passes for δ up to 4 p, and not from there on."""
+    tally = Tally.from_scores([[0.9, 0.1]] * 30 + [[0.1, 0.9]] * 30, [0] * 20 + [1] * 10 + [0] * 10 + [1] * 20)
+    few = Tally.from_scores([[0.9, 0.1]] * 4 + [[0.1, 0.9]] * 6, [0] * 1 + [1] * 3 + [0] * 5 + [1] * 1)
+    right, rows, all_right, all_rows = (1, 1), (6, 4), (21, 21), (36, 34)
+    chance = min(hypergeom(n, k, m).cdf(x) for x, m, k, n in zip(right, rows, all_right, all_rows, strict=True))
+    assert classes_carry_over(few, tally, delta=3.99 * chance)
+    assert not classes_carry_over(few, tally, delta=4.01 * chance)
 
 
 def test_where_classes_do_not_carry_over_labels_alone_answer() -> None:
