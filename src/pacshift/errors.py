@@ -8,6 +8,8 @@ from functools import wraps
 from traceback import walk_stack
 from typing import Any, TypeVar, cast
 
+from pacshift.words.visible import visible
+
 Verb = TypeVar("Verb", bound=Callable[..., Any])
 
 ELSEWHERE = {
@@ -77,13 +79,21 @@ def did_you_mean(verb: Verb) -> Verb:
 
 
 class PacshiftError(Exception):
-    """Base class of all errors that pacshift raises on purpose.
+    """Base class of all errors that pacshift raises on purpose. Names in a message hide nothing.
+
+    Parameters
+    ----------
+    message : str
+        What is wrong, the rule, the value and the remedy.
 
     Examples
     --------
     >>> issubclass(InputError, PacshiftError) and issubclass(AssumptionError, PacshiftError)
     True
     """
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(visible(message, keep="\n"))
 
 
 class InputError(PacshiftError, ValueError):
@@ -134,7 +144,7 @@ class AssumptionError(PacshiftError):
         attempt: Any = None,
     ) -> None:
         super().__init__(f"{refusal}\n{next_steps}".strip())
-        self.refusal, self.next_steps = refusal, next_steps
+        self.refusal, self.next_steps = visible(refusal, keep="\n"), visible(next_steps, keep="\n")
         self.expected_sizes, self.assumption, self.attempt = expected_sizes, assumption, attempt
 
 
@@ -176,3 +186,6 @@ class MissingExtraError(PacshiftError, ImportError):
 
 class UninformativeWarning(UserWarning):
     """Every set contains all labels: nothing smaller can be certified. The message says which data are lacking."""
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(visible(message, keep="\n"))

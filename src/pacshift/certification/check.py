@@ -19,6 +19,7 @@ from pacshift.scores.names import shorten
 from pacshift.tally.once import Role, counts_sha256
 from pacshift.words.findings import are_its_labels, check_in_words, class_limit, label_shares, stated_shares
 from pacshift.words.verdicts import VERDICTS, Verdict
+from pacshift.words.visible import visible
 
 CheckVerdict: TypeAlias = Literal["kept", "not-proven", "broken", "within-epsilon", "above-epsilon", "no-evidence"]
 
@@ -333,7 +334,7 @@ def _judged(
         promised=promised,
         of_accepted=certificate.accepts,
     )
-    return replace(found, text=check_in_words(found, certificate))
+    return replace(found, text=visible(check_in_words(found, certificate)))
 
 
 def _rows_to_decide(epsilon: float, error: float, n_rows: int, level: float, *, of_all: float) -> int | None:

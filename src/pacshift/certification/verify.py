@@ -25,6 +25,7 @@ from pacshift.scores.transforms import TransformFunction
 from pacshift.tally import Tally
 from pacshift.words.findings import verification_in_words
 from pacshift.words.verdicts import word_of
+from pacshift.words.visible import visible
 
 CertificateLike: TypeAlias = Certificate | str | os.PathLike[str]
 
@@ -202,7 +203,7 @@ def verify(
             numbers, words = numbers + words, []  # nothing else can be the reason
     origin, unverified = origins(stored, None if found is None else found.provenance, named=named)
     verdict: VerifyVerdict = "mismatch" if numbers else "match-other-files" if origin or words else "match"
-    text = verification_in_words(verdict, numbers, [*origin, *words], unverified)
+    text = visible(verification_in_words(verdict, numbers, [*origin, *words], unverified))
     return Verification(verdict, tuple(numbers), (*origin, *words), tuple(unverified), text, found)
 
 

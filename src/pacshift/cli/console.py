@@ -29,6 +29,7 @@ from pacshift.errors import (
 )
 from pacshift.files.origin import EPOCH_VARIABLE, current_time
 from pacshift.progress import Progress
+from pacshift.words.visible import visible
 
 BAD_INPUT, NOTHING_CERTIFIED, BROKEN, OTHER_MODEL, GAP, UNEXPECTED = 2, 3, 4, 5, 6, 1
 PIPE_WIDTH = 120  # columns of tables that go into a file or a pipe
@@ -72,11 +73,6 @@ def plain(text: object) -> str:
     '\\[red]\\x1b[2J'
     """
     return escape(visible(text))
-
-
-def visible(text: object) -> str:
-    """Text from outside without control characters, for what Rich does not print."""
-    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in str(text))
 
 
 @cache

@@ -12,6 +12,7 @@ from pacshift.arrays import FloatArray, IntArray, Label
 from pacshift.certificate import Certificate
 from pacshift.errors import InputError, MissingExtraError
 from pacshift.methods.guarantee import MEANINGS, Guarantee
+from pacshift.words.visible import visible
 
 try:
     from matplotlib.axes import Axes
@@ -124,17 +125,15 @@ def plain_text(label: Label, longest: int = 24) -> str:
     """A class name that matplotlib draws as it is: no mathematics, no control characters, not too long.
 
     >>> plain_text("$x^2$"), plain_text("two" + chr(10) + "lines")
-    ('\\\\$x^2\\\\$', 'two�lines')
+    ('\\\\$x^2\\\\$', 'two\\\\nlines')
     """
     return readable(label, longest).replace("$", r"\$")
 
 
 def readable(label: Label, longest: int = 200) -> str:
-    """A class name for people: characters that cannot be seen or would reorder the text are replaced."""
+    """A class name for people: cut where it grows long, and nothing in it is hidden."""
     text = str(label)
-    text = text if len(text) <= longest else f"{text[: longest - 1]}…"
-    joiners = "\u200c\u200d"  # invisible, yet part of Persian words and of emoji
-    return "".join(char if char.isprintable() or char in joiners else "\ufffd" for char in text)
+    return visible(text if len(text) <= longest else f"{text[: longest - 1]}…")
 
 
 def need(value: Any, what: str, certificate: Certificate) -> Any:

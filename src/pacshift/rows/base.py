@@ -32,6 +32,7 @@ from pacshift.tally.counter import Counter, CountOptions
 from pacshift.tally.groups import Grouped
 from pacshift.tally.once import Input, Role, why_in_words
 from pacshift.words.numbers import given, percent, plural
+from pacshift.words.visible import visible
 
 logger = logging.getLogger(__name__)
 
@@ -279,7 +280,7 @@ class Rows(ABC):
 
     def __repr__(self) -> str:
         has = {"all": "labelled", "some": "partly labelled", "none": "unlabelled"}[self.labels]
-        return f"<{has} rows of {self.described}, {len(self.classes)} classes>"
+        return f"<{has} rows of {visible(self.described)}, {len(self.classes)} classes>"
 
     @abstractmethod
     def batches(self, keep: Sequence[str] = ()) -> Iterator[Batch]:

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from pacshift.words.visible import visible
+
 MAX_ROWS = 12
 """Rows of a table in a notebook; longer ones end with "... and N more"."""
 
@@ -54,7 +56,7 @@ def text_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     PS-LP   1.21
     PS      0.9
     """
-    lines = [list(header), *map(list, rows)]
+    lines = [list(map(visible, line)) for line in (header, *rows)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join(
         "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
@@ -78,7 +80,7 @@ def html_paragraphs(texts: Iterable[str]) -> str:
     >>> html_paragraphs(["a < b"])
     '<p>a &lt; b</p>'
     """
-    return "".join(f"<p>{escape(text)}</p>" for text in texts)
+    return "".join(f"<p>{escape(visible(text))}</p>" for text in texts)
 
 
 def one_line(text: str) -> str:
@@ -87,10 +89,10 @@ def one_line(text: str) -> str:
     >>> one_line("two\\nlines"), len(one_line("x" * 300))
     ('two\\\\nlines', 80)
     """
-    printable = "".join(each if each.isprintable() else repr(each)[1:-1] for each in text)
-    return printable if len(printable) <= MAX_CHARACTERS else f"{printable[: MAX_CHARACTERS - 1]}…"
+    shown = visible(text)
+    return shown if len(shown) <= MAX_CHARACTERS else f"{shown[: MAX_CHARACTERS - 1]}…"
 
 
 def _html_row(cells: Sequence[str], tag: str) -> str:
-    made = "".join(f"<{tag} style='{_CELL}'>{escape(cell)}</{tag}>" for cell in cells)
+    made = "".join(f"<{tag} style='{_CELL}'>{escape(visible(cell))}</{tag}>" for cell in cells)
     return f"<tr>{made}</tr>"

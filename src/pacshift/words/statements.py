@@ -29,6 +29,7 @@ from pacshift.words.numbers import (
     up,
     whole_percent,
 )
+from pacshift.words.visible import visible
 
 MAX_NOTE_SHOWN = 300
 MAX_NOTES = 20
@@ -72,6 +73,10 @@ class Statement:
     short: str
     full: str
     advice: str = ""
+
+    def __post_init__(self) -> None:
+        for name in ("short", "full", "advice"):
+            object.__setattr__(self, name, visible(getattr(self, name)))
 
 
 def explain(certificate: Certificate, *, full: bool = False) -> str:
@@ -655,7 +660,7 @@ def to_text(certificate: Certificate) -> str:
     data = f"{certificate.n_source:,} source rows, {certificate.n_target:,} target rows, {notes}"
     said = [one.short for one in statements(certificate) if one.key in ("promise", "change", "classes", "sets")]
     head = f"Certificate ({certificate.method}, {len(certificate.classes)} classes, {data}); explain() says more"
-    return "\n".join([head, *(f"  {line}" for line in said if line)])
+    return "\n".join([visible(head), *(f"  {line}" for line in said if line)])
 
 
 def to_html(certificate: Certificate) -> str:
