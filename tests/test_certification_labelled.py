@@ -503,7 +503,7 @@ def test_what_is_said_of_classes_holds_at_all_looks_and_whatever_the_unknown_row
 
 
 def test_blank_rows_may_be_of_any_class_too() -> None:
-    """What is said of classes, and the limit per class, count rows that nobody was asked about like unknown rows."""
+    """What is said of classes, and their limit, count rows that nobody was asked about like unknown ones."""
     blank, unknown, limit = {100, 150, 200, 250, 300}, [110, 160], 0.2
     sheet = filled(400, unknown=unknown)
     sheet = sheet.with_labels(None if row in blank else label for row, label in enumerate(sheet.labels))
