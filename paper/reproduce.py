@@ -10,10 +10,11 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from pacshift.cli import options
-from pacshift.cli.console import messages, plain, print_json, progress, results, visible
+from pacshift.cli.console import messages, plain, print_json, progress, results
 from pacshift.cli.options import basic, expert, output, tables
 from pacshift.cli.process import stop_code
 from pacshift.errors import InputError
+from pacshift.words.visible import visible
 from paper.experiments.panels import DELTA, Panel, select_panels
 from paper.experiments.reproduce import at_epsilon, own_panels, run_reproduce
 from paper.experiments.runner import PanelResult
