@@ -147,6 +147,7 @@ VERBS: dict[str, Any] = {
     "tally": lambda scores, labels, target: calibrate(
         Tally.from_scores(scores, labels, grid=True) + Tally.from_target(target)
     ),
+    "monitor": lambda scores, labels, target: Monitor(Tally.from_scores(scores, labels)),
     "labelled target": lambda scores, labels, target: calibrate(
         POPULATION.scores[::700], POPULATION.index[::700], scores, target_labels=[*labels[:1200], *[None] * 300]
     ),

@@ -67,12 +67,13 @@ def check_repeats(tally: Tally, labelled: Tally | None = None) -> tuple[str, ...
     sides = [("source", source_repeats(tally)), ("target", target_repeats(tally))]
     if labelled is not None:
         sides.append(("labelled target", source_repeats(labelled)))
-    notes = [(rows, found, copies_note(found, rows, tally.classes)) for rows, found in sides if found is not None]
-    for rows, found, note in notes:
-        if found.times > 1 and rows != "target":
-            raise InputError(note)
-        warnings.warn(note, UserWarning, stacklevel=users_line())
-    return tuple(note for *_, note in notes)
+    notes = []
+    for rows, repeats in ((rows, repeats) for rows, repeats in sides if repeats is not None):
+        notes.append(copies_note(repeats, rows, tally.classes))
+        if repeats.times > 1 and rows != "target":
+            raise InputError(notes[-1])
+        warnings.warn(notes[-1], UserWarning, stacklevel=users_line())
+    return tuple(notes)
 
 
 def opened(

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from pacshift.certificate import Certificate
+from pacshift.certification.counted import check_repeats
 from pacshift.certification.label_sheet import LabelSheet
 from pacshift.certification.request import Request
 from pacshift.errors import InputError
@@ -26,6 +27,7 @@ def check_source(source: Any) -> Tally:
             f"source must hold labelled rows only, it also holds {source.n_target:,} target rows. "
             "Pass those with update(...)."
         )
+    check_repeats(source)
     return source
 
 

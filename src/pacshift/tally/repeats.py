@@ -64,13 +64,13 @@ def source_repeats(tally: Tally) -> Repeats | None:
     if tally.raw is None:
         places = some_scores(tally.values, MOST_KINDS)
         return find_repeats(np.searchsorted(tally.starts, places, side="right") - 1, tally.counts[places])
-    found = None
+    repeats = None
     for most in (MOST_ROWS, max(tally.n_source // 8, MOST_ROWS), tally.n_source):
         labels, counts = tally.raw.some_kinds(most)
-        found = find_repeats(labels, counts, looks=3)
-        if most >= tally.n_source or (found and found.times > 1) or not _may_be_multiples(labels, counts):
+        repeats = find_repeats(labels, counts, looks=3)
+        if most >= tally.n_source or (repeats and repeats.times > 1) or not _may_be_multiples(labels, counts):
             break
-    return found
+    return repeats
 
 
 def _may_be_multiples(labels: IntArray, counts: IntArray) -> bool:
@@ -87,11 +87,11 @@ def target_repeats(tally: Tally) -> Repeats | None:
     """How target rows repeat: by predicted label and bin, and by the bins of each score, if all of them do."""
     cells, bins = tally.target_cells, () if tally.bins is None else tally.bins
     counted = [(cells.codes // n_bins(cells.bins), cells.counts)]  # as if so many rows of each label were wanted
-    counted += [(np.zeros(np.count_nonzero(one), np.int64), one[one > 0]) for one in bins]
+    counted += [(np.zeros(np.count_nonzero(column), np.int64), column[column > 0]) for column in bins]
     for labels, counts in counted:
-        found = None if (counts == 1).any() else find_repeats(labels, counts, looks=len(counted))
-        if found is not None and found.times > 1 and found.label is None:
-            return found
+        repeats = None if (counts == 1).any() else find_repeats(labels, counts, looks=len(counted))
+        if repeats is not None and repeats.times > 1 and repeats.label is None:
+            return repeats
     return None
 
 

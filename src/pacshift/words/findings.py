@@ -115,19 +115,20 @@ def suspicious(tally: Tally) -> tuple[str, ...]:
     return tuple(found)
 
 
-def copies_note(found: Repeats, rows: str, classes: Sequence[Label]) -> str:
+def copies_note(repeats: Repeats, rows: str, classes: Sequence[Label]) -> str:
     """Rows that are there several times: what was looked at, and what to do."""
-    whose = "" if found.label is None else f" of class {classes[found.label]!r}"
-    kinds, times, n_rows = "bins" if rows == "target" else "pairs of label and score", found.times, found.n_rows
+    whose = "" if repeats.label is None else f" of class {classes[repeats.label]!r}"
+    kinds = "bins" if rows == "target" else "pairs of label and score"
+    times, n_rows = repeats.times, repeats.n_rows
     unit = {"source": "groups=", "target": "target_groups="}.get(rows)
     if times > 1:
         seen = (
-            f"every row{whose} is there {times:,} times: each of {found.n_kinds:,} {kinds} has a multiple of "
+            f"every row{whose} is there {times:,} times: each of {repeats.n_kinds:,} {kinds} has a multiple of "
             f"{times:,} of the {n_rows:,} rows looked at. With independent rows the chance is below 1e-12"
         )
     else:
         seen = (
-            f"some rows{whose} seem to be copies: {n_rows - found.n_kinds:,} of {n_rows:,} rows looked at have "
+            f"some rows{whose} seem to be copies: {n_rows - repeats.n_kinds:,} of {n_rows:,} rows looked at have "
             "label and score of another one, more regularly than ties of independent rows, as forests and rounded "
             "scores have them"
         )
