@@ -68,12 +68,10 @@ def findings(watch: Monitor, fail_on: Collection[str]) -> Findings:
     return Findings(watch.open_reports, watch.gaps(until=until), failed, new_gaps)
 
 
-def check_outputs(
-    out: Path, table: Path | None, force: bool, inputs: Sequence[Path | None], state: Path | None
-) -> None:
+def check_outputs(out: Path, table: Path | None, inputs: Sequence[Path | None], state: Path | None) -> None:
     """Refuse a page or a table that cannot be written, or would replace what the run needs, before the work."""
     for file in [out] if table is None else [out, table]:
-        options.check_output(file, force, inputs)
+        options.check_output(file, inputs)
         if state is not None and file.resolve().is_relative_to(state.resolve()):
             raise InputError(f"cannot write {file}: it lies in the state folder {state}. Choose another folder.")
     if table is not None:
