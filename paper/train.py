@@ -58,7 +58,8 @@ def train(
     size = check_recipe_size(recipe)
     out.parent.mkdir(parents=True, exist_ok=True)
     # A folder may hold a million images, none of which is an .npz.
-    options.check_output(out, force, [data] if data.is_file() else [])
+    options.check_output(out, [data] if data.is_file() else [])
+    options.require_new(out, force)
     try:
         with _progress(silent=as_json) as report:
             found = run(dataset, data, out, recipe=size, report=report, **asdict(training))

@@ -54,6 +54,48 @@ def hard_link(path: Path) -> Path:
     return link
 
 
+def writing(data: Data, out: Path) -> dict[str, list[object]]:
+    """Every command that writes a file, with inputs that are right."""
+    tables: list[object] = [data.source, data.target]
+    return {
+        "calibrate": ["calibrate", *tables, "-o", out],
+        "calibrate --refusal-page": ["calibrate", *tables, "-o", out.with_name("c.json"), "--refusal-page", out],
+        "accept": ["accept", *tables, "-o", out],
+        "predict": ["predict", data.certificate, data.target, "-o", out.with_suffix(".csv")],
+        "report": ["report", data.certificate, "-o", out],
+        "tally": ["tally", data.target, "-o", out],
+        "monitor": ["monitor", *tables, "-o", out],
+        "monitor --table": ["monitor", *tables, "-o", out.with_name("m.html"), "--table", out.with_suffix(".csv")],
+        "label": ["label", data.target, "--budget", "50", "-o", out.with_suffix(".csv")],
+        "plan": ["plan", data.source, "--target-mix", MIX, "--n-source", "400", "--n-target", "400", "-o", out],
+    }
+
+
+MIX = "crow=0.3,owl=0.3,wren=0.4"
+MISTAKES = {
+    "calibrate": ["calibrate accept", "--label nothing"],
+    "an argument": ["calibrate accept label plan monitor", "--delta 2"],
+    "columns": ["calibrate accept tally label monitor plan", "--scores none_*"],
+    "labels": ["calibrate accept plan monitor", "--label id"],
+    "a promise": ["calibrate", "-m PS --contamination 0.01"],
+    "a class": ["calibrate accept", "--known gull=0..0.1"],
+    "a score": ["calibrate", "--score cosine"],
+    "a column to keep": ["predict", "--keep nothing"],
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_what_is_wrong_with_the_input_is_said_before_that_the_output_exists(
+    mistake: str, data: Data, tmp_path: Path
+) -> None:
+    names, more = MISTAKES[mistake]
+    for suffix in (".png", ".csv"):
+        (tmp_path / f"old{suffix}").write_bytes(b"precious")
+    for name in names.split():
+        said = bad(*writing(data, tmp_path / "old.png")[name], *more.split())
+        assert "exists already" not in said, said
+
+
 @pytest.mark.parametrize("way", [same, soft_link, hard_link])
 @pytest.mark.parametrize("call", overwriting(NO_DATA, Path(), Path()))
 def test_no_command_overwrites_its_input(
@@ -68,19 +110,19 @@ def test_no_command_overwrites_its_input(
 
 
 def test_every_command_that_writes_a_file_is_in_the_list_above() -> None:
-    writing = {name for name, command in all_commands().items() if any(p.name == "out" for p in command.params)}
-    writing -= {"demo"}  # it fills a folder of its own
-    assert writing == {call.split()[0] for call in overwriting(NO_DATA, Path(), Path())}
+    found = {name for name, command in all_commands().items() if any(p.name == "out" for p in command.params)}
+    found -= {"demo"}  # it fills a folder of its own
+    for listed in (overwriting(NO_DATA, Path(), Path()), writing(NO_DATA, Path("x"))):
+        assert found == {call.split()[0] for call in listed}
 
 
 def test_no_command_replaces_a_file_without_being_asked(data: Data, tmp_path: Path) -> None:
     """The scores that took a night to train, for one."""
-    old = tmp_path / "old.npz"
-    old.write_bytes(b"precious")
-    for call, words in overwriting(data, old, data.source).items():
-        asking = [word for word in words if word != "--force"]
-        if "--table" not in call:  # it names the page by itself
-            assert "exists already" in bad(*asking), call
+    old = tmp_path / "old.png"
+    for path in (old, old.with_suffix(".csv")):
+        path.write_bytes(b"precious")
+    for call, words in writing(data, old).items():
+        assert "exists already" in bad(*words), call
     report = "report", data.certificate, "-o"
     assert "Choose another name, or overwrite it with --force." in bad(*report, old)
     assert "must name a file in a folder that exists" in bad(*report, tmp_path / "no" / "r.html")

@@ -1,9 +1,11 @@
 """``pacshift calibrate``: tables or tallies to a certificate."""
 
+import inspect
 import shlex
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -86,11 +88,11 @@ def certify(
             f"`pacshift report CERTIFICATE -o {out.name}` afterwards. For a page of a refusal, should there be "
             f"one, give --refusal-page {out.name}."
         )
-    options.check_output(out, force, [*(files or ()), labelled])
+    options.check_output(out, [*(files or ()), labelled])
     page = (
         shared.refusal_page if target_label is None and labelled is None else None
     )  # with labels nothing is refused
-    check_page(page, force, [*(files or ())], out)
+    check_page(page, [*(files or ())], out)
     check_labels_per(labels_per, has_labels=target_label is not None, has_groups=columns.group is not None)
     asked |= {name: getattr(shared, name) for name in ("model_id", "note", "valid_until")} | {"rng": shared.seed}
     labels: dict[str, Any] = {"target_label": target_label, "labelled": labelled, "labels_per": labels_per}
@@ -101,6 +103,8 @@ def certify(
         raise InputError(
             f"no TARGET: method {method.name} needs one. Name it after the SOURCE, or use PS-LW, which needs none."
         )
+    for file in (out, page) if page is not None else (out,):
+        options.require_new(file, force, partial(_look, asked, method, promise, labels, data))
     if not as_json:  # what is printed afterwards says it too
         warnings.simplefilter("ignore", UserWarning)
     counted = len(data) == 1  # tables show bars of their own
@@ -120,3 +124,19 @@ def certify(
         say_written(out)
     if certificate.trivial:
         raise typer.Exit(NOTHING_CERTIFIED)
+
+
+def _look(
+    asked: dict[str, Any], method: Any, promise: options.Promise, labels: dict[str, Any], data: tuple[Any, ...]
+) -> None:
+    """What the verb would refuse once it has the rows, as far as it can be known without counting them."""
+    from pacshift.certification.request import check_request, require_fit
+    from pacshift.cli.inputs import look_at_first_rows
+    from pacshift.scores.transforms import resolve_transform
+
+    known = {name: asked[name] for name in inspect.signature(check_request).parameters if name in asked}
+    request = check_request(**(known | {"epsilon": promise.epsilon}))
+    require_fit(method, request, has_labels=any(labels[name] is not None for name in ("target_label", "labelled")))
+    request.for_classes(data[0].classes)
+    resolve_transform(asked.get("score") or "probability")
+    look_at_first_rows(*data)

@@ -54,12 +54,12 @@ def column_words(columns: options.ColumnOptions, found: "Columns | None") -> lis
     return [*(["--scores", ",".join(names)] if by_labels else []), *words(columns)]
 
 
-def check_page(page: Path | None, force: bool, inputs: Sequence[Path], out: Path) -> None:
+def check_page(page: Path | None, inputs: Sequence[Path], out: Path) -> None:
     """Before the work: whether the page of a refusal can be written."""
     if page is not None:
         import pacshift.report  # noqa: F401  # or says which extra is missing
 
-        options.check_output(page, force, inputs)
+        options.check_output(page, inputs)
         if page.resolve() == out.resolve():
             raise InputError(f"--refusal-page and -o are the same file, {page}. Give them different names.")
 

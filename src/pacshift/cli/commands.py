@@ -180,7 +180,7 @@ def refuse_beside_tallies(ctx: Any) -> None:
     values = [ctx.params[param.name] for param in _given(ctx, "argument") if param.name != "certificate_file"]
     paths = [Path(path) for value in values for path in (value if isinstance(value, list | tuple) else [value])]
     paths += [path for path in map(Path, ctx.params.get("target_mix") or ()) if path.exists()]
-    if not paths or any(path.suffix != ".tally" for path in paths):
+    if not paths or any(Path(path).suffix != ".tally" for path in paths):
         return
     flags = [max(param.opts, key=len) for param in _given(ctx, "option") if OF_ROWS.intersection(param.opts)]
     if flags:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
@@ -105,6 +106,18 @@ def open_table(paths: Sequence[Path], *, engine: str = "arrow", **reading: Any) 
     from pacshift.rows.spark import cluster_rows
 
     return cluster_rows(paths, master="local[*]" if engine == "spark" else engine, **reading)
+
+
+def look_at_first_rows(*tables: "Rows | Tally | None") -> None:
+    """Refuse rows that a verb would refuse later, as far as the first rows show it."""
+    for table in tables:
+        if table is None or isinstance(table, Tally) or table.again == "never":
+            continue
+        rows: Rows = getattr(table, "rows", table)  # of groups all rows
+        for batch in islice(rows.batches(), 1):
+            _ = batch.given, batch.labels
+            may_drop = float(rows.drop_invalid > 0)  # whether that is too many, all rows say
+            batch.faults.raise_if_any(rows.classes, drop_invalid=may_drop, n_rows=batch.faults.n_rows)
 
 
 def load_tallies(paths: Sequence[Path]) -> Tally:

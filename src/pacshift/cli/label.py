@@ -57,16 +57,10 @@ def label(
     import pacshift
     from pacshift.certification.request import check_request
     from pacshift.certification.sheet_file import require_csv
-    from pacshift.cli.inputs import Watch, open_table
+    from pacshift.cli.inputs import Watch, look_at_first_rows, open_table
     from pacshift.scores.transforms import resolve_transform
 
-    if out.is_file() and not force and out != table:
-        raise InputError(
-            f"{out} exists already. If it is a sheet of this target, go on with it: a second sheet, or a larger "
-            "one with the same seed, spends delta again. Otherwise choose another name, or overwrite it with "
-            "overwrite=True."
-        )
-    options.check_output(out, force, [table])
+    options.check_output(out, [table])
     require_csv(out)
     asked = promise.arguments()
     resolve_transform(asked.pop("score") or "probability")
@@ -74,6 +68,13 @@ def label(
     rows = open_table(
         [table], **columns.reading(None), name="target", role="target", keep=False, watch=Watch(as_json)
     )
+    if out.is_file() and not force:
+        look_at_first_rows(rows)
+        raise InputError(
+            f"{out} exists already. If it is a sheet of this target, go on with it: a second sheet, or a larger "
+            "one with the same seed, spends delta again. Otherwise choose another name, or overwrite it with "
+            "overwrite=True."
+        )
     made = pacshift.label_sheet(
         rows,
         budget=budget,

@@ -303,16 +303,26 @@ def read_limits(texts: Sequence[str] | None) -> float | dict[str, float] | None:
     return limits.get("", limits or None)
 
 
-def check_output(path: Path, force: bool, inputs: Iterable[Path | None] = ()) -> None:
-    """Refuse an output that cannot be written, exists, or is an input, before the work and not after it.
+def check_output(path: Path, inputs: Iterable[Path | None] = ()) -> None:
+    """Refuse an output that cannot be written or is an input, before the work and not after it.
 
     An input is never overwritten, not even with --force. Folders and patterns among the ``inputs`` stand for all
-    their files.
+    their files. Whether it exists is for ``require_new`` to say, once the inputs are known to be right.
     """
     named = [read for read in inputs if read is not None]
     given = [file for one in named for file in ([one] if one.exists() else map(Path, glob(str(one))))]
     inside = [file for folder in given if folder.is_dir() for file in folder.rglob("*") if file.is_file()]
-    writing.check_output(path, overwrite=force, inputs=[*inside, *given])
+    writing.check_output(path, overwrite=True, inputs=[*inside, *given])
+
+
+def require_new(path: Path, force: bool, look: Callable[[], object] = bool) -> None:
+    """Refuse an output that exists, unless it may be replaced; first ``look`` for what else is wrong.
+
+    It is called after all checks of the inputs that are cheap, and before the work.
+    """
+    if not force and path.exists():
+        look()
+    writing.check_output(path, overwrite=force)
 
 
 def finite_or_none(value: Any) -> float | None:

@@ -1,6 +1,7 @@
 """``pacshift plan``: how many rows for which size of sets?"""
 
 import math
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -55,11 +56,13 @@ def plan(
     Example: pacshift plan pilot.parquet --target-mix healthy=0.6,sick=0.4 --size 1.1 --n-target 10000
     """
     import pacshift
+    from pacshift.certification.request import check_request
+    from pacshift.cli.inputs import look_at_first_rows
     from pacshift.methods import resolve_method
     from pacshift.rows.arrow.table import read_rows
 
     if out is not None:
-        options.check_output(out, force, [pilot])
+        options.check_output(out, [pilot])
         if out.suffix.lower() not in PICTURES:
             raise InputError(f"{out}: unknown kind of picture. Its name must end in {', '.join(PICTURES)}.")
     asked: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "method": resolve_method(method)}
@@ -75,6 +78,9 @@ def plan(
         for text in target_mix or ()
     ]
     asked["target_mix"] = mixes or None
+    if out is not None:
+        check_request(epsilon=asked["epsilon"], delta=delta)
+        options.require_new(out, force, partial(look_at_first_rows, asked["pilot"]))
     with progress("simulating", silent=as_json) as report:
         made = pacshift.plan(**asked, progress=report)
     if out is not None:

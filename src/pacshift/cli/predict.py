@@ -39,7 +39,7 @@ def predict(
     from pacshift.words.statements import size_words
 
     require_regular(certificate_file)  # that it is missing is the first thing to say
-    options.check_output(out, force, [certificate_file, *table])
+    options.check_output(out, [certificate_file, *table])
     certificate = Certificate.load(certificate_file)
     warn_before_use(certificate, model_id)
     reading: dict[str, Any] = {"scores": scores, "by_position": by_position, "keep": options.read_names(keep)}

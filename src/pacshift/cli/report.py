@@ -23,8 +23,9 @@ def report(
     from pacshift.report import write_report
 
     require_regular(certificate_file)  # that it is missing is the first thing to say
-    options.check_output(out, force, [certificate_file])
+    options.check_output(out, [certificate_file])
     certificate = Certificate.load(certificate_file)
+    options.require_new(out, force)
     warn_before_use(certificate, None)
     write_report(certificate, out, overwrite=force)
     say_written(out)

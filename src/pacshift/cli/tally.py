@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -46,7 +47,7 @@ def tally(
     Example: pacshift tally ward.parquet --label diagnosis -o ward.tally, then elsewhere
     pacshift calibrate ward.tally clinic.tally target.tally
     """
-    from pacshift.cli.inputs import Watch, open_table
+    from pacshift.cli.inputs import Watch, look_at_first_rows, open_table
     from pacshift.words.findings import logits_note
 
     if label is None and score is not None:
@@ -55,11 +56,12 @@ def tally(
         )
     if label is not None and Part.BINS in (leave_out or ()):
         raise InputError("--leave-out bins is about a target, but with --label the table is a source.")
-    options.check_output(out, force, table)
+    options.check_output(out, table)
     role = "target" if label is None else "source"
     rows = open_table(
         table, engine=engine, **columns.reading(label), name="table", role=role, watch=Watch(as_json), keep=False
     )
+    options.require_new(out, force, partial(look_at_first_rows, rows))
     kept = {part: part not in (leave_out or ()) for part in Part}
     made = rows.tally(score or "probability", soft=kept[Part.SOFT], bins=kept[Part.BINS], sha256=kept[Part.INPUTS])
     for text in logits_note(made):  # no certificate will say it

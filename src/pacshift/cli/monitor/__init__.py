@@ -157,23 +157,36 @@ def monitor(
     """
     from pacshift import Certificate, Monitor
     from pacshift.certification.request import check_request
+    from pacshift.cli.inputs import look_at_first_rows
     from pacshift.cli.monitor.output import check_outputs, failure_in_metrics, findings, show, words_for
     from pacshift.cli.monitor.run import choose_certificate, follow, go_back, label_period, read_source
     from pacshift.methods import resolve_method
     from pacshift.monitor import write_history
     from pacshift.monitor.check import require_own_promise
     from pacshift.report import write_history_page
+    from pacshift.rows.arrow.files import list_files
 
     watching.check(columns.group)
     adopted = None if watching.adopt is None else Path(watching.adopt)  # as a rule a period, which is no file
     inputs = [source, *targets, watching.certificate_file, adopted, watching.labelled]
-    check_outputs(out, table, force, inputs, watching.state)
-    with failure_in_metrics(table):
+    check_outputs(out, table, inputs, watching.state)
+    with failure_in_metrics(table, force):
         given = None if watching.certificate_file is None else Certificate.load(watching.certificate_file)
         asked = promise.as_in(given).arguments() | {"model_id": model_id}
         check_request(**asked)  # before the source is counted
         chosen, silent = require_own_promise(resolve_method(method)), as_json or quiet
-        counted, found, read = read_source(source, label, columns, chosen, given, silent=silent)
+
+        def before_work(*rows: Any) -> None:
+            def look() -> None:
+                look_at_first_rows(*rows)
+                for target in targets:
+                    if target.suffix != ".tally":
+                        list_files(target)
+
+            for file in [out] if table is None else [out, table]:
+                options.require_new(file, force, look)
+
+        counted, found, read = read_source(source, label, columns, chosen, given, before_work, silent=silent)
         kept: dict[str, Any] = {"state": watching.state, "forever": watching.forever, "columns": found}
         watch = Monitor(counted, method=chosen, **asked, **kept)
         with watch.exclusive():

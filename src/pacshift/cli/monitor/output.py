@@ -77,12 +77,10 @@ def findings(watch: Monitor, fail_on: Collection[str], not_counted: Mapping[str,
     return Findings(watch.open_reports, watch.gaps(until=until), failed, new_gaps, not_counted)
 
 
-def check_outputs(
-    out: Path, table: Path | None, force: bool, inputs: Sequence[Path | None], state: Path | None
-) -> None:
+def check_outputs(out: Path, table: Path | None, inputs: Sequence[Path | None], state: Path | None) -> None:
     """Refuse a page or a table that cannot be written, or would replace what the run needs, before the work."""
     for file in [out] if table is None else [out, table]:
-        options.check_output(file, force, inputs)
+        options.check_output(file, inputs)
         if state is not None and file.resolve().is_relative_to(state.resolve()):
             raise InputError(f"cannot write {file}: it lies in the state folder {state}. Choose another folder.")
     if table is not None:
@@ -92,12 +90,13 @@ def check_outputs(
 
 
 @contextmanager
-def failure_in_metrics(table: Path | None) -> Iterator[None]:
-    """Let a table for Prometheus say so if the run fails, whatever it fails of."""
+def failure_in_metrics(table: Path | None, force: bool) -> Iterator[None]:
+    """Let a table for Prometheus say so if the run fails, whatever it fails of. Other files of the name stay."""
+    may_write = table is not None and (force or not table.exists())
     try:
         yield
     except BaseException:
-        if table is not None and table.suffix.lower() == PROMETHEUS:
+        if table is not None and may_write and table.suffix.lower() == PROMETHEUS:
             with suppress(PacshiftError, OSError):  # the first error is what there is to say
                 write_failed_run(table)
         raise

@@ -39,10 +39,13 @@ def read_source(
     asked: options.ColumnOptions,
     method: Method,
     certificate: Certificate | None,
+    before_work: Callable[..., None],
     *,
     silent: bool,
 ) -> "tuple[Tally, Columns | None, Callable[..., Rows]]":
     """The counts of the source, its columns if it is a table, and what reads other tables as it was read.
+
+    ``before_work`` is called with the rows before they are counted.
 
     Its scores are taken as the certificate in use takes them, if there is one.
     """
@@ -52,12 +55,14 @@ def read_source(
         for flag in (flag for flag, value in about.items() if value):
             raise InputError(f"{flag} is about rows of SOURCE, but {path} is a tally. Leave it out.")
         counted = Tally.load(path)
+        before_work()
     else:
         if certificate is not None:
             reading["classes"] = reading["classes"] or certificate.classes
             reading["softmax"] = reading["softmax"] or certificate.softmax
             score = certificate.score
         rows = read_rows([path], **reading, name="source", role="source", watch=Watch(silent))
+        before_work(rows)
         counted = rows.tally(score_for(method, score), soft=method.needs_soft)
         columns = rows.columns
     reading |= {"label": None, "classes": counted.classes, "softmax": counted.softmax, "columns": columns}

@@ -148,13 +148,13 @@ def write_sets(
     )
     assert isinstance(rows, ArrowRows)  # there are no groups
     given: Any = () if is_frame(table) else [table] if isinstance(table, (str, os.PathLike)) else table
-    check_output(output, overwrite=overwrite, inputs=[*given, *rows.source.files])
     require_columns(keep, rows.column_names, taken=(SET, SET_SIZE))
     nested = [name for name in keep if pa.types.is_nested(rows.source.schema.field(name).type)]
     if nested and kind == "csv":
         raise InputError(
             f"cannot keep {shorten(nested)} in a CSV file, which has no lists. Write .parquet or .feather instead."
         )
+    check_output(output, overwrite=overwrite, inputs=[*given, *rows.source.files])
 
     def made_of(batch: Batch) -> Any:
         assert isinstance(batch, ArrowBatch)
