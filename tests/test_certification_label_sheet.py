@@ -104,7 +104,8 @@ def test_a_fixed_seed_draws_every_row_of_other_scores_as_likely() -> None:
 
 def test_a_sheet_of_version_1_is_read_and_stays_one(tmp_path: Path) -> None:
     """Its rows were drawn by the seed alone."""
-    old, again = Path(__file__).parent / "files" / "label-sheet-version-1.csv", tmp_path / "again.csv"
+    old, again = tmp_path / "old.csv", tmp_path / "again.csv"
+    old.write_bytes((Path(__file__).parent / "files" / "label-sheet-version-1.csv").read_bytes())
     first = (np.arange(200) * 37 % 200 + 28) / 256
     scores = np.column_stack([first, 1 - first])
     sheet = LabelSheet.load(old)
@@ -113,8 +114,10 @@ def test_a_sheet_of_version_1_is_read_and_stays_one(tmp_path: Path) -> None:
     asked: dict[str, Any] = {"epsilon": 0.1, "delta": 0.05, "classes": names, "method": "PS-T"}
     found = calibrate(source, names * 50, scores, labelled=old, **asked)
     assert (found.method, found.n_target_labels) == ("PS-T", 40)
+    sheet = LabelSheet.load(old)
     sheet.save(again)
     assert again.read_text().splitlines()[0] == old.read_text().splitlines()[0]
+    assert (sheet.version, len(sheet.path)) == (1, 64)
     new = label_sheet(scores, budget=60, looks=(40,), rng=5, classes=names)
     assert new.rows.tolist() != sheet.rows.tolist()
     with pytest.raises(InputError, match="not those that its seed 5 draws"):

@@ -17,6 +17,7 @@ from pacshift import (
     LabelSheet,
     UnfinishedSheetError,
     UninformativeWarning,
+    accept,
     calibrate,
     label_sheet,
     next_labels,
@@ -143,6 +144,56 @@ def test_the_path_is_frozen_with_the_first_marks(tmp_path: Path) -> None:
         next_labels(world.source[1:], world.labels[1:], world.target, labelled=again)
     with pytest.raises(UnfinishedSheetError, match="are the pilot"):
         next_labels(world.source, world.labels, world.target, labelled=world.sheet.with_labels([0]))
+
+
+@pytest.mark.parametrize("verb", ["calibrate", "accept"])
+def test_the_first_certificate_of_a_sheet_fixes_what_later_looks_are_planned_with(
+    verb: str, tmp_path: Path
+) -> None:
+    """Otherwise rows that were seen to miss could choose the source, or the score, that they test next."""
+    world, path = World(5, budget=400, looks=(200,)), tmp_path / "s.csv"
+    half, whole = world.filled(np.arange(200)), world.filled(np.arange(400))
+
+    def certify(labelled: LabelSheet | Path, n: int = 600, **asked: Any) -> Certificate:
+        more = {"error" if verb == "accept" else "epsilon": 0.1, "delta": 0.05, **asked}
+        way: Any = accept if verb == "accept" else calibrate
+        made: Certificate = way(world.source[:n], world.labels[:n], world.target, labelled=labelled, **more)
+        return made
+
+    half.save(path)
+    path.write_bytes(path.read_bytes().replace(b",", b";").replace(b"\n", b"\r\n"))  # as a spreadsheet saves it
+    before = path.read_bytes()
+    first = certify(path)
+    fixed = LabelSheet.load(path).path
+    assert fixed
+    assert path.read_bytes().splitlines()[1:] == before.splitlines()[1:]
+    assert b" path=" + fixed.encode() in path.read_bytes().splitlines()[0]
+    again = path.read_bytes()
+    assert np.array_equal(certify(path).thresholds, first.thresholds)
+    assert path.read_bytes() == again
+    whole.save(tmp_path / "plain.csv")
+    later = LabelSheet.load(path).with_labels(whole.labels)
+    expected = certify(tmp_path / "plain.csv")
+    assert np.array_equal(certify(later).thresholds, expected.thresholds)
+    other_score: dict[str, Any] = {} if verb == "accept" else {"score": "margin"}
+    for changed in ({"n": 599}, other_score):
+        if changed:
+            with pytest.raises(InputError, match="since it was first used, a label of the pilot, the source"):
+                certify(later, **changed)
+
+
+def test_a_sheet_that_may_only_be_read_certifies_with_a_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    world, path = World(5), tmp_path / "s.csv"
+    world.filled(np.arange(200)).save(path)
+
+    def refuse(*_: Any) -> None:
+        raise InputError("cannot write s.csv: Read-only file system.")
+
+    monkeypatch.setattr("pacshift.certification.calibrate.fix_path", refuse)
+    assert not world.certify(LabelSheet.load(path)).trivial
+    assert "Read-only file system. It should say what its thresholds are planned with" in caplog.text
 
 
 def test_later_looks_come_into_reach_and_never_cost_anything() -> None:

@@ -16,6 +16,7 @@ from pacshift.certification.certify import certify
 from pacshift.certification.counted import count, measured, opened
 from pacshift.certification.label_sheet import LabelSheet
 from pacshift.certification.request import Request, check_request, require_fit
+from pacshift.certification.sheet_file import fix_path
 from pacshift.defaults import DELTA, EPSILON
 from pacshift.errors import InputError, did_you_mean
 from pacshift.methods import Method, resolve_method
@@ -138,7 +139,8 @@ def calibrate(
     labelled : LabelSheet or path, optional
         A sheet made by ``pacshift.label_sheet`` or ``pacshift label`` for this target and these epsilon and delta,
         filled in from the top as far as one of its looks. Instead of ``target_labels``. A second sheet, or a
-        larger one with the same seed, spends ``delta`` again.
+        larger one with the same seed, spends ``delta`` again. The first certificate writes a fingerprint of what
+        thresholds are planned with into the sheet's first line, and whoever changes that is refused.
     groups : array or series of length m, optional
         The group of each source row, such as the patient, if several rows belong to one. Such rows are not
         independent, so one random row of each group is counted, by coins that are thrown over ids and rows. The
@@ -275,5 +277,13 @@ def certified(
     shown = nullcontext(progress) if rows is None or progress else rows.watch(rows, "finding thresholds (%)")
     with shown as report:
         certificate = certify(data, chosen, request, progress=report)
+    if isinstance(labels, LabelSheet) and labels.file and not labels.path and data.labelled is not None:
+        try:
+            fix_path(labels.file, data.labelled.path)  # later looks at it must plan the same
+        except InputError as error:  # a folder that may only be read
+            logger.warning(
+                f"{error} It should say what its thresholds are planned with: until it is filled in, "
+                "change neither its pilot, the source nor score=."
+            )
     made = measured(certificate, data, chosen, sizes=True)
     return made if rows is None or rows.columns is None else replace(made, columns=rows.columns)

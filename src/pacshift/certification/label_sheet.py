@@ -215,7 +215,10 @@ class LabelSheet:
     name : str
         What the sheet is called in messages: its file.
     path : str
-        Fingerprint of what the thresholds are planned with, fixed when rows that still matter were first marked.
+        Fingerprint of what the thresholds are planned with, fixed when rows that still matter were first marked,
+        or when a certificate was first made of the file. A sheet that was never saved does not remember it.
+    file : str
+        Where it was loaded from.
     version : int
         How the rows were drawn: 1 by the seed alone, 2 by the seed and all scores.
 
@@ -244,6 +247,7 @@ class LabelSheet:
     kept: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     name: str = "the label sheet"
     path: str = ""
+    file: str = ""
     version: int = sheet_file.VERSION
 
     __repr__ = short_repr
@@ -429,7 +433,7 @@ class LabelSheet:
         """
         fields = sheet_file.read_sheet(path)
         require_pilot(fields["labels"], fields["n_pilot"], str(path))
-        return cls(**fields, name=str(path))
+        return cls(**fields, name=str(path), file=str(path))
 
 
 def require_pilot(labels: Sequence[str | None], n_pilot: int, name: str) -> None:

@@ -142,7 +142,7 @@ def at_all_looks(
 ) -> list[LabelledTarget]:
     """The rows of a sheet at each of its looks, or at those that its labels say something about.
 
-    What thresholds are planned with must be what it was when rows were first marked, if they were.
+    What thresholds are planned with must be what the sheet says, if it does.
     """
     scores, others = sheet_scores(target, sheet)
     to_plan = None if source is None else fold.to_plan(source, others)
@@ -158,9 +158,9 @@ def at_all_looks(
     path = path_digest(found[0], tally, epsilon=request.epsilon - request.contamination)
     if sheet.path and sheet.path != path:
         raise InputError(
-            f"{sheet.name}: since rows that still matter were first marked, a label of the pilot, the source, the "
-            "score or contamination has changed. Thresholds must be planned as they were then, or rows would test "
-            "thresholds that were chosen after them. Undo the change."
+            f"{sheet.name}: since it was first used, a label of the pilot, the source, the score or contamination "
+            "has changed. Thresholds must be planned as they were then, or rows would test thresholds that were "
+            "chosen after them. Undo the change, or draw a new sheet, which spends delta again."
         )
     return [replace(one, path=path) for one in found]
 

@@ -55,6 +55,20 @@ def write_sheet(sheet: "LabelSheet", path: PathLike, *, overwrite: bool) -> None
             writer.writerow([place + 1, row, part, look, escape_cell(label or ""), *kept])
 
 
+def fix_path(path: PathLike, digest: str) -> None:
+    """Say in the first line of a sheet what its thresholds are planned with, if it does not; all else stays.
+
+    From then on nothing else may be planned for it: Lemma 4 of docs/methods/ps-t.md needs one path.
+    """
+    fields, (said, _), content = read_sheet(path), _columns(path), read_document(path)
+    if fields["path"]:
+        return
+    fixed = f"{said.rpartition(' checksum=')[0]} path={digest}"
+    fixed += f" checksum={_checksum(fixed, fields['rows'].tolist())}"
+    with atomic_write(path) as draft:
+        draft.write_bytes(content.replace(said.encode(), fixed.encode(), 1))
+
+
 def require_csv(path: PathLike) -> None:
     """Refuse a name by which no program would know what the file is."""
     if Path(path).suffix.lower() != ".csv":
