@@ -55,7 +55,8 @@ def named(labels: Any) -> Any:
 @cache
 def certificates() -> list[dict[str, Any]]:
     """Documents of all kinds of rules and fields."""
-    names, rates = named(SOURCE[1]), {"epsilon": 0.1, "delta": 0.1, "classes": CLASSES, "rng": 0}
+    names = named(SOURCE[1])
+    rates: dict[str, Any] = {"epsilon": 0.1, "delta": 0.1, "classes": CLASSES, "rng": 0}
     sheet = label_sheet(TARGET[0], budget=120, epsilon=0.1, delta=0.1, rng=0)
     sheet = sheet.with_labels(named(TARGET[1])[sheet.rows])
     options: list[dict[str, Any]] = [
@@ -173,7 +174,7 @@ def write_state(folder: Path) -> None:
     """The state of a monitor after three months, of which one was reported twice and one is missing."""
     monitor = Monitor(counted_source(), **SETTINGS, state=folder)
     for number, month in enumerate((1, 2, 4)):
-        days = {"start": f"2026-0{month}-01", "end": f"2026-0{month}-28"}
+        days: Any = {"start": f"2026-0{month}-01", "end": f"2026-0{month}-28"}
         monitor.update(rows(300, 10 + number)[0], f"2026-0{month}", **days)
     monitor.update(rows(100, 20)[0], "2026-02")
 

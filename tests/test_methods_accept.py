@@ -181,7 +181,7 @@ def test_by_labels_each_look_has_its_share_and_all_limits_are_tested(
     """Lemmas 5 and 6: exact tests of what is accepted, rows that nobody can label being accepted and wrong."""
     tests = spy_on(monkeypatch, "few_are_wrong", repeat(True))
     monkeypatch.setattr(module, "within_limits", lambda path, _sure: path)  # all labels from the first rule on
-    blanks = Blanks(TARGET[300:320])
+    blanks = Blanks(np.asarray(TARGET[300:320], float))
     limits = (("other", 0.03), ("bill", 0.2))  # one below epsilon, one above
     found = solve(AcceptByLabels(limits), labelled=labelled(looks, look, n_unknown=7, blanks=blanks))
     assert set(tests.options("delta")) == {DELTA / len(looks)}
@@ -223,7 +223,9 @@ def test_by_labels_rows_without_a_class_widen_the_table_of_labels(monkeypatch: p
     """Rows that nobody could label, or was asked about, may be of any label, accepted or not, wrong or not."""
     tables = spy_on(monkeypatch, "table_by_labels")
     monkeypatch.setattr(module, "few_are_wrong", lambda *_, **__: True)
-    found = solve(AcceptByLabels(), labelled=labelled(n_unknown=7, blanks=Blanks(TARGET[300:320])))
+    found = solve(
+        AcceptByLabels(), labelled=labelled(n_unknown=7, blanks=Blanks(np.asarray(TARGET[300:320], float)))
+    )
     assert found.by_label is not None
     found.by_label(0.1)
     ((_, unknown, delta),) = [args for args, _ in tables.calls]

@@ -230,7 +230,7 @@ def test_pooled_rows_are_counted_with_the_source_and_leave_the_predictions_of_th
 def test_rows_of_a_sheet_are_not_pooled(monkeypatch: pytest.MonkeyPatch) -> None:
     """Which of them have labels may depend on their scores."""
     pooled: list[Any] = []
-    honest = certified_prevalence.mix_intervals
+    honest = mix_prevalence.mix_intervals
 
     def remember(*args: Any, **options: Any) -> Any:
         pooled.append(options["pooled"])
