@@ -1,11 +1,19 @@
-"""Sizes of sets are counted without making the sets: both ways must agree."""
+"""Sizes of sets are counted without making the sets: both ways must agree. Sets of tables, and their one type."""
 
+import json
+from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from numpy.typing import NDArray
 
+from pacshift import Certificate, calibrate, read, write_sets
 from pacshift.errors import InputError
 from pacshift.rows.sets import labels_at, make_sets, sizes_at
 from pacshift.scores.check import ScoreMatrix
@@ -39,3 +47,113 @@ def test_sizes_of_rows_that_are_not_finite_are_refused() -> None:
     scores = ScoreMatrix(np.array([[0.5, 0.5], [np.nan, 0.1]]), (0, 1))
     with pytest.raises(InputError, match="first is row 1"):
         sizes_at(scores, [np.zeros(2)], TRANSFORMS["probability"])
+
+
+CLASSES = ("cat", "dog", "eel")
+SCORES = np.random.default_rng(3).dirichlet(np.ones(3), 3000)
+LABELS = np.array([np.random.default_rng(4).choice(3, p=row) for row in SCORES])
+
+
+def frame(scores: Any = SCORES) -> pd.DataFrame:
+    columns = {f"p_{name}": scores[:, place] for place, name in enumerate(CLASSES)}
+    return pd.DataFrame(columns | {"label": np.array(CLASSES)[LABELS], "owner": np.arange(3000) // 3})
+
+
+@pytest.fixture(scope="module")
+def certificate() -> Certificate:
+    return calibrate(read(frame(), label="label"), None, method="PS-LW", epsilon=0.2)
+
+
+@pytest.mark.parametrize("form", ["parquet", "csv", "pandas", "polars", "lazy", "duckdb", "turned"])
+def test_sets_of_a_table_are_those_of_its_scores(
+    form: str, certificate: Certificate, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pacshift.rows.arrow.source.BATCH_VALUES", 900)
+    table, path = frame(), tmp_path / f"a.{form}"
+    if form == "parquet":
+        table.to_parquet(path)
+    elif form == "csv":
+        table.to_csv(path, index=False)
+    with duckdb.connect() as db:
+        given: Any = {
+            "pandas": table,
+            "polars": pl.DataFrame(table),
+            "lazy": pl.LazyFrame(table),
+            "duckdb": db.from_arrow(pa.Table.from_pandas(table)),
+            "turned": table[table.columns[::-1]],
+        }.get(form, path)
+        expected = certificate.sets(SCORES)
+        for rows in (read(given, like=certificate), read(given, label="label", like=certificate)):
+            assert np.array_equal(certificate.sets(rows), expected)
+            assert certificate.labels(rows) == certificate.labels(SCORES)
+            assert np.array_equal(certificate.predictor().sets(rows), expected)
+            made = certificate.with_set_sizes(rows).set_sizes
+            assert made is not None
+            assert made.tolist() == np.bincount(expected.sum(axis=1), minlength=4).tolist()
+
+
+def test_tables_whose_sets_are_not_what_is_asked_for(certificate: Certificate, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"the table has the classes 'eel', 'dog', 'cat', .*Read it with like="):
+        certificate.sets(read(frame(), scores="p_*", classes=CLASSES[::-1]))
+    logits = np.log(SCORES)
+    with pytest.raises(InputError, match="these scores are log-probabilities"):
+        certificate.sets(read(frame(logits), like=certificate))
+    by_logits = calibrate(read(frame(logits), label="label", softmax=True), None, method="PS-LW", epsilon=0.2)
+    assert np.array_equal(by_logits.sets(read(frame(logits), scores="p_*")), by_logits.sets(logits))
+    holes = SCORES.copy()
+    holes[::7] = np.nan
+    with pytest.raises(InputError, match=r"429 rows cannot be used.*drop_invalid=True"):
+        certificate.sets(read(frame(holes), like=certificate))
+    left = read(frame(holes), like=certificate, drop_invalid=True)
+    assert np.array_equal(certificate.sets(left), certificate.sets(SCORES[np.arange(3000) % 7 != 0]))
+
+
+def test_every_row_of_a_group_has_a_set_and_sizes_are_those_of_the_counted_rows(certificate: Certificate) -> None:
+    grouped = read(frame(), label="label", group="owner")
+    made = calibrate(grouped, read(frame(), like=grouped), method="PS-LW", epsilon=0.2)
+    assert np.array_equal(made.sets(read(frame(), like=made)), made.sets(SCORES))
+    sizes = made.with_set_sizes(read(frame(), like=made)).set_sizes
+    owners, names = frame()["owner"], np.array(CLASSES)[LABELS]
+    asked: dict[str, Any] = {"classes": CLASSES, "groups": owners, "target_groups": owners}
+    same = calibrate(SCORES, names, SCORES, method="PS-LW", epsilon=0.2, **asked)
+    assert str(sizes) == str(same.set_sizes) == str(made.set_sizes)
+
+
+TYPES: dict[str, tuple[list[Any], Any, list[Any]]] = {
+    "texts": (["a", "b"], pa.string(), ["a", "b"]),
+    "digits": (["0", "01"], pa.string(), ["0", "01"]),
+    "integers": ([0, 1], pa.int64(), [0, 1]),
+    "floats": ([0.5, 1.0], pa.float64(), [0.5, 1.0]),
+    "booleans": ([False, True], pa.bool_(), [False, True]),
+    "mixed": ([0, "b"], pa.string(), ["0", "b"]),
+    "large": ([0, 2**63], pa.string(), ["0", str(2**63)]),
+}
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_sets_hold_class_names_of_one_type_wherever_they_are_made(kind: str, tmp_path: Path) -> None:
+    """Files held texts where a database made numbers of the same certificate."""
+    names, arrow, shown = TYPES[kind]
+    scores = np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.5]])
+    made = calibrate(np.tile(scores[:2], (50, 1)), names * 50, None, method="PS", epsilon=0.2, classes=names)
+    columns = ("a", "b")
+    table = pa.table(dict(zip(columns, scores.T, strict=True)))
+    path = tmp_path / "scores.parquet"
+    pq.write_table(table, path)
+    expected = [[shown[place] for place in np.flatnonzero(row)] for row in made.sets(scores)]
+    asked: dict[str, Any] = {"scores": "a,b", "by_position": True}
+    for suffix in ("parquet", "feather", "jsonl", "csv"):
+        write_sets(made, path, tmp_path / f"sets.{suffix}", **asked)
+    found = pq.read_table(tmp_path / "sets.parquet")["set"]
+    assert found.type == pa.list_(arrow)
+    assert found.to_pylist() == expected
+    assert pa.ipc.open_file(tmp_path / "sets.feather").read_all()["set"].to_pylist() == expected
+    lines = (tmp_path / "sets.jsonl").read_text().splitlines()
+    assert [json.loads(line)["set"] for line in lines] == expected
+    texts = [";".join(str(names[place]) for place in np.flatnonzero(row)) for row in made.sets(scores)]
+    assert pl.read_csv(tmp_path / "sets.csv", infer_schema=False)["set"].fill_null("").to_list() == texts
+    with duckdb.connect() as db:
+        relation = db.sql(f"SELECT {made.to_sql('duckdb', columns=columns)} AS labels FROM '{path}'")
+        assert [row[0] for row in relation.fetchall()] == expected
+    if arrow != pa.string() or kind in ("texts", "digits"):
+        assert [sorted(one) for one in made.labels(scores)] == [sorted(one) for one in expected]

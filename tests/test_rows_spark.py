@@ -104,6 +104,10 @@ def test_one_row_of_each_group_is_the_one_of_memory(spark: Any, frame: Any) -> N
         read(holes, label="label", group="owner").tally()
     with pytest.raises(InputError, match=r"column 'owner': group ids that are floats.* of partition \d"):
         read(owned.withColumn("owner", col("owner") + 2.0**53), label="label", group="owner").tally()
+    made = calibrate(found, epsilon=0.2, delta=0.2, method="PS")
+    of_groups = made.with_set_sizes(read(owned, like=found)).set_sizes
+    assert of_groups is not None
+    assert of_groups.sum() == 3000
     assert read(owned, like=found).tally() == read(owned, group="owner").tally()
     with pytest.raises(InputError, match=rf"of {N_ROWS:,} rows, and at most 0\.01 % may be left out"):
         read(holes, label="label", group="owner", drop_invalid=0.0001).tally()
@@ -172,6 +176,19 @@ def test_predicted_sets_equal_those_of_memory(frame: Any, certificate: Certifica
         assert row["set_size"] == len(row["set"])
         assert row["p_cat"] == SCORES[row["id"], 0]
     assert sets.groupBy().sum("set_size").collect()[0][0] == expected.sum()
+    sizes = np.bincount(expected.sum(axis=1), minlength=5).tolist()
+    made = certificate.with_set_sizes(read(frame.repartition(3), like=certificate))
+    assert str(made.set_sizes) == str(np.array(sizes))
+    for make in (certificate.sets, certificate.labels):
+        with pytest.raises(InputError, match=r"never read here.*predict_sets\(frame, certificate\)"):
+            make(read(frame, like=certificate))
+    by_number = calibrate(Tally.from_scores(SCORES, LABELS, grid=True), epsilon=0.05, delta=0.05, method="PS")
+    numbered = predict_sets(frame, by_number, scores="listed", keep=["id"])
+    assert numbered.schema["set"].dataType.simpleString() == "array<bigint>"
+    assert (
+        numbered.where("id < 9").orderBy("id").collect()[3]["set"]
+        == np.flatnonzero(by_number.sets(SCORES)[3]).tolist()
+    )
     assert predict_sets(frame, certificate).columns == ["listed", "label", "number", "id", "set", "set_size"]
     with pytest.raises(InputError, match="cannot keep 'nowhere'"):
         predict_sets(frame, certificate, keep=["nowhere"])

@@ -3,6 +3,8 @@
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 import numpy as np
@@ -30,11 +32,13 @@ from pacshift.files.codec import checked, write_document
 from pacshift.files.reading import read_document
 from pacshift.methods import Guarantee, MethodFacts
 from pacshift.methods.accept import limits_of
+from pacshift.rows.base import Rows
 from pacshift.rows.columns import Columns
 from pacshift.rows.sets import label_lists, make_sets, sizes_at
 from pacshift.scores.check import ScoreMatrix, as_rows, check_scores, is_row
 from pacshift.scores.frames import frame_like, series_like
 from pacshift.scores.kind import ScoreKind, require_same_kind
+from pacshift.scores.names import shorten
 from pacshift.scores.transforms import (
     TRANSFORMS,
     Transform,
@@ -255,18 +259,19 @@ class Certificate:
     def sets(self, scores: Frame, *, score: TransformFunction | None = None) -> Any: ...
 
     @overload
-    def sets(self, scores: MatrixLike, *, score: TransformFunction | None = None) -> BoolArray: ...
+    def sets(self, scores: MatrixLike | Rows, *, score: TransformFunction | None = None) -> BoolArray: ...
 
-    def sets(self, scores: ScoresLike, *, score: TransformFunction | None = None) -> Any:
+    def sets(self, scores: ScoresLike | Rows, *, score: TransformFunction | None = None) -> Any:
         """Make the prediction sets: for every row and label, whether the label is in the row's set.
 
         Parameters
         ----------
-        scores : array_like or frame
+        scores : array_like, frame or Rows
             One row per example, one column per class. An array has its columns in the order of ``classes``. In a
             frame they are found by name, in any order and beside other columns: ``columns.scores`` if the frame
             has them, else the names of the classes. A single row may have one dimension; the scores of a pandas
-            series are found by name. For many single rows, ``predictor`` is many times faster.
+            series are found by name. For many single rows, ``predictor`` is many times faster. A table,
+            ``read(table, like=certificate)``, must fit into memory as sets; ``write_sets`` takes any.
         score : callable, optional
             The score function of your own that the certificate was made with, after loading it from a file.
 
@@ -290,6 +295,8 @@ class Certificate:
         >>> certificate.sets([[0.7, 0.3], [0.05, 0.95]]).tolist()
         [[False, False], [False, True]]
         """
+        if isinstance(scores, Rows):
+            return np.concatenate(self._of_batches(scores, partial(self.sets_of_rows, score=score)))
         if is_row(scores):
             return self.sets_of_rows(as_rows(scores, len(self.classes)), score=score)[0]
         return frame_like(scores, self.sets_of_rows(scores, score=score), self.classes)
@@ -298,14 +305,16 @@ class Certificate:
     def labels(self, scores: Frame, *, score: TransformFunction | None = None) -> Any: ...
 
     @overload
-    def labels(self, scores: MatrixLike, *, score: TransformFunction | None = None) -> list[list[Label]]: ...
+    def labels(
+        self, scores: MatrixLike | Rows, *, score: TransformFunction | None = None
+    ) -> list[list[Label]]: ...
 
-    def labels(self, scores: ScoresLike, *, score: TransformFunction | None = None) -> Any:
+    def labels(self, scores: ScoresLike | Rows, *, score: TransformFunction | None = None) -> Any:
         """Make the prediction sets as lists of class names, the most likely first.
 
         Parameters
         ----------
-        scores : array_like or frame
+        scores : array_like, frame or Rows
             As in ``sets``.
         score : callable, optional
             As in ``sets``.
@@ -328,8 +337,15 @@ class Certificate:
         >>> certificate.labels([[0.95, 0.05], [0.91, 0.93], [0.5, 0.5]])
         [['cat'], ['dog', 'cat'], []]
         """
+        if isinstance(scores, Rows):
+            return list(chain.from_iterable(self._of_batches(scores, partial(self.labels, score=score))))
         checked = self._checked(scores)
         return series_like(scores, label_lists(self._sets(checked, score), checked))
+
+    def _of_batches(self, rows: Rows, make: Callable[[Any], Any]) -> list[Any]:
+        """What is made of the scores of each batch of a table, all rows of each group."""
+        require_same_classes(self, rows)
+        return list(rows.every.unlabelled().fold(lambda batch: make(batch.given), "measuring the sets"))
 
     def _checked(self, scores: ScoresLike | ScoreMatrix) -> ScoreMatrix:
         """Scores as a matrix of the kind that the thresholds belong to."""
@@ -433,7 +449,8 @@ class Certificate:
         Returns
         -------
         str
-            An expression for ``SELECT``: the list of labels in the row's set, in the order of ``classes``. It is
+            An expression for ``SELECT``: the labels in the row's set, in the order of ``classes``, as an array of
+            the class names' own type, or of texts if they have several; in Snowflake an ARRAY of variants. It is
             NULL for rows with a score that is missing, NaN or +inf, which ``sets`` refuses. With ``softmax`` the
             columns hold logits, which must be numbers of single precision, in a column of any type: round others
             in a view (``CAST(z AS REAL)``). A label whose probability lies within one step of single precision
@@ -522,13 +539,14 @@ class Certificate:
         """
         return Predictor(self, self.own_transform(score))
 
-    def with_set_sizes(self, scores: ScoresLike | ScoreMatrix) -> "Certificate":
+    def with_set_sizes(self, scores: ScoresLike | ScoreMatrix | Rows) -> "Certificate":
         """The same certificate, with the sizes of the sets of ``scores`` counted.
 
         Parameters
         ----------
-        scores : array_like or frame
-            The target's scores: one row per example, one column per class.
+        scores : array_like, frame or Rows
+            The target's scores: one row per example, one column per class. Or a table, ``read(table, like=...)``,
+            of any size: on a cluster sizes are counted there, and with groups those of one row of each.
 
         Returns
         -------
@@ -543,6 +561,9 @@ class Certificate:
         >>> certificate.with_set_sizes([[0.7, 0.3], [0.05, 0.95]]).set_sizes.tolist()
         [1, 1, 0]
         """
+        if isinstance(scores, Rows):
+            require_same_classes(self, scores)
+            return replace(self, set_sizes=scores.total(self.sizes_of_rows))
         return replace(self, set_sizes=self.sizes_of_rows(scores))
 
     def with_curves(self) -> "Certificate":
@@ -646,3 +667,12 @@ class Certificate:
             If the file cannot be read, is not a certificate, or contradicts itself.
         """
         return cls(**checked(read_document(path), path, FORMAT, VERSION, sealed_fields))
+
+
+def require_same_classes(certificate: Certificate, rows: Rows) -> None:
+    """Refuse a table whose score columns were matched to other classes, or in another order."""
+    if rows.classes != certificate.classes:
+        raise InputError(
+            f"the table has the classes {shorten(rows.classes)}, the certificate {shorten(certificate.classes)}. "
+            "Read it with like=CERTIFICATE."
+        )

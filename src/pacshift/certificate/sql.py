@@ -7,11 +7,11 @@ A row with a score that is missing, NaN or +inf gets NULL: ``sets`` refuses such
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 from pacshift.arrays import FloatArray, Label
 from pacshift.errors import InputError
-from pacshift.rows.sets import forgiving_cuts
+from pacshift.rows.sets import forgiving_cuts, shown_names
 
 Dialect: TypeAlias = Literal["duckdb", "postgres", "bigquery", "snowflake", "spark"]
 
@@ -186,15 +186,14 @@ def _checked_columns(columns: Sequence[str] | None, n_classes: int) -> tuple[str
 
 
 def _written_labels(classes: Sequence[Label], grammar: _Grammar) -> list[str]:
-    """Labels keep their type where all share it; a list of a database has one type only, so others become text."""
-    kinds = {type(label) for label in classes}
-    if kinds == {bool}:
-        return ["TRUE" if label else "FALSE" for label in classes]
-    if kinds == {int}:
-        return [str(label) for label in classes]
-    if kinds == {float}:
-        return [grammar.number(float(label)) for label in classes]
-    return [grammar.text(str(label)) for label in classes]
+    """The class names as SQL writes them."""
+    write: dict[type, Callable[[Any], str]] = {
+        str: grammar.text,
+        int: str,
+        bool: lambda label: str(label).upper(),
+        float: grammar.number,
+    }
+    return [write[type(label)](label) for label in shown_names(classes)]
 
 
 def _softmax(names: Sequence[str], grammar: _Grammar, prefix: str) -> tuple[list[str], Callable[[str], str]]:

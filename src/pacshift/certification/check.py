@@ -8,6 +8,7 @@ import numpy as np
 from pacshift.arrays import BoolArray, Label, LabelsLike, ScoresLike, scipy
 from pacshift.bounds import Interval, binomial_cut, clopper_pearson
 from pacshift.certificate import Certificate
+from pacshift.certificate.certificate import require_same_classes
 from pacshift.errors import InputError
 from pacshift.evaluation import Evaluation, EvaluationCounts
 from pacshift.rows.base import Rows
@@ -15,7 +16,6 @@ from pacshift.rows.fold import misses
 from pacshift.rows.memory import memory
 from pacshift.scores.check import check_labels, check_rate, check_scores
 from pacshift.scores.frames import index_of, is_stream, to_values
-from pacshift.scores.names import shorten
 from pacshift.tally.once import Role, counts_sha256
 from pacshift.words.findings import are_its_labels, check_in_words, class_limit, label_shares, stated_shares
 from pacshift.words.verdicts import VERDICTS, Verdict
@@ -204,11 +204,7 @@ def check(
     if isinstance(given, Rows):
         if given.labels != "all" or labels is not None or groups is not None:
             raise InputError("labels and groups of a table are named when it is read: read(..., label=, group=).")
-        if given.classes != classes:
-            raise InputError(
-                f"the table has the classes {shorten(given.classes)}, the certificate {shorten(classes)}. Read it "
-                "with like=CERTIFICATE."
-            )
+        require_same_classes(certificate, given)
         rows = given
     elif labels is None:
         raise InputError("labels is missing: pass the true label of each row.")

@@ -11,7 +11,8 @@ from collections import Counter as Reasons
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import partial, reduce
+from operator import add
 from time import perf_counter
 from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
 
@@ -300,6 +301,11 @@ class Rows(ABC):
         return None
 
     @property
+    def every(self) -> "Rows":
+        """All rows of the table, also where one of each group is given."""
+        return self
+
+    @property
     def numbers(self) -> IntArray | None:
         """The rows' numbers in the whole table, where one of each group is given."""
         return None
@@ -364,6 +370,10 @@ class Rows(ABC):
             for found in self.map(of_usable, keep=keep, progress=progress):
                 if found is not None:
                     yield found
+
+    def total(self, work: Callable[[Matrix], IntArray]) -> IntArray:
+        """The sum of ``work`` of the scores of all batches."""
+        return reduce(add, self.unlabelled().fold(lambda batch: work(batch.given), "measuring the sets"))
 
     def tally(
         self,

@@ -166,6 +166,10 @@ class OnePerGroup(Rows):
         return Grouped(sum(self.choice.n_by_period.values()), labels_per=self.chooser.labels_per)
 
     @property
+    def every(self) -> Rows:
+        return self.rows.every
+
+    @property
     def numbers(self) -> IntArray:
         return self.choice.places
 

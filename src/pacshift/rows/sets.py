@@ -99,6 +99,19 @@ def _add_top(sets: BoolArray, scores: ScoreMatrix, rows: slice) -> None:
         sets[empty, scores.values[rows][empty].argmax(axis=1)] = True
 
 
+def shown_names(classes: Sequence[Label]) -> list[Any]:
+    """The class names as sets in files, on clusters and in databases hold them, where a list has one type.
+
+    They keep their own where all share it; others become texts, as do whole numbers of 64 bits without a sign.
+
+    >>> shown_names([0, 1]), shown_names(["cat", 1])
+    ([0, 1], ['cat', '1'])
+    """
+    kinds = {type(label) for label in classes}
+    is_large = kinds == {int} and max(map(abs, classes)) >= 2**63  # type: ignore[arg-type]  # of integers alone
+    return [str(label) for label in classes] if is_large or len(kinds) > 1 else list(classes)
+
+
 def label_lists(sets: BoolArray, scores: ScoreMatrix) -> list[list[Label]]:
     """The class names in each set, the highest score first; of equal scores the first column comes first."""
     rows, columns = np.nonzero(sets)

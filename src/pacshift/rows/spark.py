@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from pacshift.arrays import KeyArray
+from pacshift.arrays import IntArray, KeyArray
 from pacshift.errors import InputError, MissingExtraError, PacshiftError
 from pacshift.files.writing import PathLike
 from pacshift.progress import Progress
@@ -29,9 +29,10 @@ from pacshift.rows.arrow.find import Asked, find_layout
 from pacshift.rows.arrow.sets import SET, SET_SIZE, refuse_both, sets_batch
 from pacshift.rows.arrow.source import MAX_LABEL_VALUES, Records, Source
 from pacshift.rows.arrow.table import ArrowRows, read_rows, table_input
-from pacshift.rows.base import Again, Faults, FileRows, Pass
+from pacshift.rows.base import Again, Faults, FileRows, Matrix, Pass
 from pacshift.rows.columns import Columns, require_columns
 from pacshift.rows.groups import keys_of
+from pacshift.rows.sets import shown_names
 from pacshift.scores.check import SAMPLE_ROWS
 from pacshift.tally import Tally
 from pacshift.tally.counter import Counter, CountOptions
@@ -46,7 +47,7 @@ try:
     from pyspark import TaskContext
     from pyspark.sql import DataFrame, SparkSession, Window
     from pyspark.sql import functions as f
-    from pyspark.sql.pandas.types import to_arrow_schema
+    from pyspark.sql.pandas.types import from_arrow_type, to_arrow_schema
     from pyspark.sql.types import ArrayType, IntegerType, LongType, StringType, StructField, StructType
 except ModuleNotFoundError as error:
     raise MissingExtraError("pacshift.rows.spark", error, "spark") from None
@@ -149,8 +150,27 @@ class SparkRows(ArrowRows):
     def batches(self, keep: Sequence[str] = ()) -> Iterator[ArrowBatch]:
         raise InputError(
             f"{self.described}: rows on a Spark cluster are counted there and never read here, which this needs. "
-            "Save them as Parquet, and read the files."
+            "Save them as Parquet, and read the files. Their sets are made there by "
+            "pacshift.rows.spark.predict_sets(frame, certificate)."
         )
+
+    def total(self, work: Callable[[Matrix], IntArray]) -> IntArray:
+        layout, faults, n_rows, sums = self.layout.without_label(), Faults(), 0, list[IntArray]()
+        with _in_words(self.place):
+            rows = _select(self.source.frame, layout.needed)
+            if layout.group is not None:
+                rows, self.chosen, _ = self._one_per_group(rows, layout)
+            parts = _collected(rows, _totalling(layout, work, self.softmax))
+        for part in parts:
+            if part.error:
+                raise InputError(part.error)
+            n_rows += part.n_rows
+            faults.add(part.faults)
+            sums += [] if part.total is None else [part.total]
+        faults.raise_if_any(self.classes, drop_invalid=self.drop_invalid, n_usable=n_rows - faults.n_rows)
+        if not sums:
+            raise InputError("the data frame has no usable row. At least one is needed.")
+        return np.asarray(np.sum(sums, axis=0))
 
     def hashes(self) -> AbstractContextManager[Mapping[str, Any]]:
         return nullcontext({})  # only the cluster may be able to read the files
@@ -250,7 +270,8 @@ def predict_sets(
     Returns
     -------
     pyspark.sql.DataFrame
-        The columns to ``keep``, then ``set`` (a list of class names) and ``set_size``.
+        The columns to ``keep``, then ``set`` (a list of class names, of their own type or, if they have several,
+        of texts) and ``set_size``.
 
     Raises
     ------
@@ -274,15 +295,15 @@ def predict_sets(
         for part in _collected(_select(plain, layout.columns), _looking(layout, certificate.softmax)):
             total.add(part.faults)
         total.raise_if_any(layout.classes, drop_invalid=0.0, n_rows=total.n_rows)
-    fields = [plain.schema[name] for name in kept]
-    fields.append(StructField(SET, ArrayType(StringType())))
+    fields, names = [plain.schema[name] for name in kept], shown_names(certificate.classes)
+    fields.append(StructField(SET, ArrayType(from_arrow_type(pa.array(names).type))))
     fields.append(StructField(SET_SIZE, IntegerType()))
     needed = list(dict.fromkeys([*layout.columns, *kept]))  # a score column may be kept, but is needed once
 
     def make_sets(batches: Iterator[Any]) -> Iterator[Any]:
         named = (data.rename_columns(needed) for data in batches)
         for batch in _batches(named, layout, certificate.softmax):
-            made = sets_batch(certificate, kept, batch, keep_invalid=keep_invalid)
+            made = sets_batch(certificate, pa.array(names), kept, batch, keep_invalid=keep_invalid)
             if made is not None:
                 yield made
 
@@ -347,13 +368,14 @@ def _in_words(place: str) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Part:
-    """What a partition sends: its counts, or the message of the error that stopped it; with groups, a digest."""
+    """What a partition sends: its counts or another sum, or the error that stopped it; with groups, a digest."""
 
     n_rows: int
     faults: Faults
     tally: Tally | None = None
     error: str = ""
     digest: KeyArray = field(default_factory=lambda: np.zeros(3, np.uint64))
+    total: IntArray | None = None
 
 
 def _counting(layout: Layout, options: CountOptions) -> Job:
@@ -372,6 +394,23 @@ def _counting(layout: Layout, options: CountOptions) -> Job:
             yield _packed(Part(n_rows, faults, error=str(error)))
 
     return count
+
+
+def _totalling(layout: Layout, work: Callable[[Matrix], IntArray], softmax: bool) -> Job:
+    """A job that adds up ``work`` of the usable rows."""
+
+    def add_up(batches: Iterator[Any]) -> Iterator[Any]:
+        n_rows, faults, found = 0, Faults(), list[IntArray]()
+        try:
+            for batch in _batches(batches, layout, softmax):
+                found += [work(batch.given)] if len(batch.given) else []
+                faults.add(batch.faults)
+                n_rows += batch.n_rows
+            yield _packed(Part(n_rows, faults, total=np.sum(found, axis=0) if found else None))
+        except PacshiftError as error:
+            yield _packed(Part(n_rows, faults, error=str(error)))
+
+    return add_up
 
 
 def _looking(layout: Layout, softmax: bool) -> Job:

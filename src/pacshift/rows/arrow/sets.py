@@ -27,6 +27,7 @@ from pacshift.rows.arrow.source import Tables, is_frame, without_codes
 from pacshift.rows.arrow.table import ArrowRows, read_rows
 from pacshift.rows.base import Batch
 from pacshift.rows.columns import require_columns
+from pacshift.rows.sets import shown_names
 from pacshift.scores.names import shorten
 
 if TYPE_CHECKING:
@@ -73,8 +74,9 @@ def write_sets(
 ) -> SetsWritten:
     """Write the prediction set of every row of a table.
 
-    The file has the columns to ``keep``, then ``set`` (a list of class names; in CSV joined by ``;``) and
-    ``set_size``; in JSON Lines, every line is an object of these. Rows come in the order of the table. The file
+    The file has the columns to ``keep``, then ``set`` and ``set_size``; in JSON Lines, every line is an object of
+    these. A set is a list of class names, of their own type or, if they have several, of texts; in CSV they are
+    joined by ``;``. Rows come in the order of the table. The file
     appears when it is complete, or not at all.
 
     Parameters
@@ -156,9 +158,11 @@ def write_sets(
         )
     check_output(output, overwrite=overwrite, inputs=[*given, *rows.source.files])
 
+    names = pa.array(list(map(str, certificate.classes)) if kind == "csv" else shown_names(certificate.classes))
+
     def made_of(batch: Batch) -> Any:
         assert isinstance(batch, ArrowBatch)
-        return sets_batch(certificate, keep, batch, keep_invalid=keep_invalid)
+        return sets_batch(certificate, names, keep, batch, keep_invalid=keep_invalid)
 
     total = np.zeros(len(certificate.classes) + 1, np.int64)
     with atomic_write(output, overwrite=overwrite) as draft, ExitStack() as stack:
@@ -193,10 +197,11 @@ def refuse_both(drop_invalid: bool | float, keep_invalid: bool) -> None:
 
 
 def sets_batch(
-    certificate: "Certificate", keep: Sequence[str], batch: ArrowBatch, *, keep_invalid: bool = False
+    certificate: "Certificate", names: Any, keep: Sequence[str], batch: ArrowBatch, *, keep_invalid: bool = False
 ) -> Any:
     """A record batch of the columns to ``keep``, the sets and their sizes, for usable rows or for all.
 
+    ``names`` are the class names as an Arrow array.
     Rows that are kept although they cannot be used have nulls for both. None if there is nothing to write.
     """
     data, has_set, scores = batch.data, batch.kept, batch.given
@@ -212,8 +217,10 @@ def sets_batch(
     kept = {name: without_codes(data.column(name)) for name in keep}
     sizes = sets.sum(axis=1, dtype=np.int32)
     offsets = np.concatenate([np.zeros(1, np.int32), np.cumsum(sizes, dtype=np.int32)])
-    names = pa.array([str(name) for name in certificate.classes], pa.string()).take(pa.array(np.nonzero(sets)[1]))
-    lists = pa.ListArray.from_arrays(pa.array(offsets), names, mask=None if unknown is None else pa.array(unknown))
+    inside = names.take(pa.array(np.nonzero(sets)[1]))
+    lists = pa.ListArray.from_arrays(
+        pa.array(offsets), inside, mask=None if unknown is None else pa.array(unknown)
+    )
     return pa.record_batch(kept | {SET: lists, SET_SIZE: pa.array(sizes, mask=unknown)})
 
 
