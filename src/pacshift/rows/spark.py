@@ -167,7 +167,8 @@ class SparkRows(ArrowRows):
             n_rows += part.n_rows
             faults.add(part.faults)
             sums += [] if part.total is None else [part.total]
-        faults.raise_if_any(self.classes, drop_invalid=self.drop_invalid, n_usable=n_rows - faults.n_rows)
+        n_usable = n_rows - faults.n_rows
+        faults.raise_if_any(self.classes, drop_invalid=self.drop_invalid, n_rows=n_rows, n_usable=n_usable)
         if not sums:
             raise InputError("the data frame has no usable row. At least one is needed.")
         return np.asarray(np.sum(sums, axis=0))
