@@ -198,6 +198,18 @@ def test_counts_that_contradict_each_other_are_refused(case: str, file: Path) ->
     assert message in str(caught.value)
 
 
+def test_margins_have_the_sign_of_the_prediction(file: Path) -> None:
+    rng = np.random.default_rng(0)
+    Tally.from_scores(rng.dirichlet(np.ones(3), 30), rng.integers(0, 3, 30), score="margin").save(file)
+    Tally.load(file)
+    rewrite(
+        file,
+        lambda h, a: a.update(values=np.concatenate([np.linspace(0.1, 0.4, n) for n in np.diff(a["starts"])])),
+    )
+    with pytest.raises(InputError, match="true-label scores fit the top scores"):
+        Tally.load(file)
+
+
 def test_a_consistent_lie_is_read(file: Path) -> None:
     """Counts of other rows with the same scores, such as those of classes with other names."""
     before = Tally.load(file)

@@ -330,7 +330,7 @@ def _judged(
         promised=promised,
         of_accepted=certificate.accepts,
     )
-    return replace(found, text=visible(check_in_words(found, certificate)))
+    return replace(found, text=visible(check_in_words(found, certificate), keep="\n"))
 
 
 def _rows_to_decide(epsilon: float, error: float, n_rows: int, level: float, *, of_all: float) -> int | None:

@@ -203,7 +203,7 @@ def verify(
             numbers, words = numbers + words, []  # nothing else can be the reason
     origin, unverified = origins(stored, None if found is None else found.provenance, named=named)
     verdict: VerifyVerdict = "mismatch" if numbers else "match-other-files" if origin or words else "match"
-    text = visible(verification_in_words(verdict, numbers, [*origin, *words], unverified))
+    text = visible(verification_in_words(verdict, numbers, [*origin, *words], unverified), keep="\n")
     return Verification(verdict, tuple(numbers), (*origin, *words), tuple(unverified), text, found)
 
 

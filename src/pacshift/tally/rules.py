@@ -229,10 +229,18 @@ def _scores_in_range(tally: "Tally") -> bool:
 def _scores_fit_cells(tally: "Tally") -> bool:
     """Rows that are predicted right have their top score; others at most that, and what their sum leaves."""
     cells, kind = tally.source_cells, tally.source_kind
-    if kind is None or tally.score != "probability" or cells.bins == "not counted":
+    if kind is None or tally.score not in ("probability", "margin") or cells.bins == "not counted":
         return True
     labels, right = cells.labels, cells.predicted == cells.labels
-    label = np.repeat(np.arange(tally.n_classes), np.diff(tally.starts)) * n_bins(cells.bins)
+    label = np.repeat(np.arange(tally.n_classes), np.diff(tally.starts))
+    if tally.score == "margin":  # of the top label it is not negative, of others not positive
+        ahead = np.bincount(labels, cells.counts * right, tally.n_classes)
+        above, below = (
+            np.bincount(label, tally.counts * some, tally.n_classes)
+            for some in (tally.values > 0, tally.values < 0)
+        )
+        return bool((above <= ahead).all() and (below <= tally.class_counts - ahead).all())
+    label *= n_bins(cells.bins)
     own, most = _bins_of_tops(tally.values, cells), cells.bin
     if kind.sums is not None and not kind.sums.of_exponentials and cells.bins != "none":
         others = (tally.n_classes - 2) * min(kind.low, 0.0)
