@@ -218,3 +218,22 @@ def test_a_column_that_is_there_twice(tmp_path: Path) -> None:
 def test_what_is_no_table(wrong: Any) -> None:
     with pytest.raises(InputError, match="a table is a file, a folder, a list of them, or a frame, got"):
         read(wrong).tally()
+
+
+@pytest.mark.parametrize("pattern", ["p_*", "*"])
+def test_a_table_with_other_columns_is_matched_by_the_names_of_the_classes(pattern: str, tmp_path: Path) -> None:
+    source = read(save(labelled("*_prob"), tmp_path / "s.csv"), label="label", scores="*_prob")
+    names = [pattern.replace("*", name) for name in reversed(NAMES)]  # in another order
+    other = pa.table(dict(zip(names, SCORES[:, ::-1].T, strict=True)))
+    target = read(save(other, tmp_path / "t.csv"), like=source)
+    assert (source.classes, target.classes) == (NAMES, NAMES)
+    assert target.arrays()[0].tolist() == SCORES.tolist()
+
+
+def test_some_columns_of_the_source_or_other_classes_are_no_match(tmp_path: Path) -> None:
+    source = read(save(labelled("*_prob"), tmp_path / "s.csv"), label="label", scores="*_prob")
+    for number, names in enumerate((["p_ant", "p_bee", "p_cow"], [f"{NAMES[0]}_prob", "p_a", "p_b"], NAMES[:2])):
+        other = pa.table(dict.fromkeys(names, SCORES[:, 0]))
+        said = r"nor columns p_NAME or NAME for each of the classes 'cat'"
+        with pytest.raises(ColumnsError, match=said):
+            read(save(other, tmp_path / f"{number}.csv"), like=source)

@@ -89,12 +89,16 @@ def test_the_command_line_names_the_file_of_labels(tmp_path: Path, monkeypatch: 
 
 
 def test_a_folder_may_hold_archives_and_an_archive_goes_by_the_order_of_named_columns(tmp_path: Path) -> None:
-    np.save(tmp_path / "features.npy", SCORES)
     with pytest.raises(InputError, match=r"no table in this folder \(looked for [^)]*\.npz\)"):
         read(tmp_path).tally()
+    np.save(tmp_path / "features.npy", SCORES)
     (tmp_path / "scores.pt").touch()
+    with pytest.raises(InputError, match=r"features.npy' may hold rows, but would not be counted"):
+        read(tmp_path).tally()
     with pytest.raises(InputError, match=r"unknown file type.*From torch: np\.save"):
         read(tmp_path / "scores.pt")
+    (tmp_path / "features.npy").unlink()
+    (tmp_path / "scores.pt").unlink()
     np.savez(tmp_path / "a.npz", probs=SCORES)
     assert read(tmp_path).tally().n_target == len(SCORES)
     named = replace(calibrate(SCORES, LABELS, None, method="PS"), columns=Columns(("p_a", "p_b", "p_c"), "y"))

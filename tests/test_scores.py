@@ -1,5 +1,6 @@
 """What comes in: every container, every dtype, labels by value, and an InputError for all else."""
 
+import re
 import tracemalloc
 from datetime import datetime
 from decimal import Decimal
@@ -13,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pacshift import InputError, Tally, calibrate
+from pacshift import InputError, Tally, calibrate, read
 from pacshift.scores.check import (
     check_classes,
     check_flag,
@@ -446,3 +447,21 @@ def test_a_long_class_name_does_not_widen_the_labels() -> None:
         assert tracemalloc.get_traced_memory()[1] < 1_000_000
     finally:
         tracemalloc.stop()
+
+
+@pytest.mark.parametrize("labels", [np.array([2, 0, 1]), [2, 0, 1], np.array([2.0, 0.0, 1.0])])
+def test_labels_that_are_positions_among_named_classes_are_told_how_to_become_names(labels: Any) -> None:
+    said = re.escape("The classes are 'cat', 'dog', 'owl'. If labels are positions, pass their names: ")
+    with pytest.raises(InputError, match=said + re.escape("np.array(['cat', 'dog', 'owl'])[labels].")):
+        Tally.from_scores(np.eye(3), labels, classes=["cat", "dog", "owl"])
+    with pytest.raises(InputError, match=re.escape("np.array(['cat', 'dog', 'owl'])[target_labels].")):
+        check_labels(labels, ("cat", "dog", "owl"), n_rows=3, name="target_labels")
+    table = pd.DataFrame(np.eye(3), columns=["p_cat", "p_dog", "p_owl"]).assign(label=np.asarray(labels, int))
+    with pytest.raises(InputError, match=said + re.escape("np.array(['cat', 'dog', 'owl'])[labels].")):
+        read(table, label="label").tally()
+
+
+@pytest.mark.parametrize(("labels", "classes"), [([1, 2, 3], ["a", "b", "c"]), ([0, 1, 5], [0, 1, 2])])
+def test_other_labels_are_not_called_positions(labels: Any, classes: Any) -> None:
+    with pytest.raises(InputError, match="Correct the labels, or name the classes as the labels do"):
+        Tally.from_scores(np.eye(3), labels, classes=classes)

@@ -92,7 +92,16 @@ def open_data(
     if len(paths) < 2:
         return source, None
     asked = {**reading, "label": target_label, "scores": None, "classes": None, "like": source, **how}
-    return source, open_table(paths[1:], **{"some_labels": True, **asked, **target}, name="target", role="target")
+    asked |= {"some_labels": True} | target
+    try:
+        return source, open_table(paths[1:], **asked, name="target", role="target")
+    except InputError as error:  # what is wrong with both should not come one at a time
+        of_target = str(error).replace(", or name its score columns with scores=", "")  # these are the source's
+        try:
+            look_at_first_rows(source)
+        except InputError as of_source:
+            raise InputError(f"source: {of_source} And {of_target}") from None
+        raise InputError(of_target) from None
 
 
 def open_table(paths: Sequence[Path], *, engine: str = "arrow", **reading: Any) -> "Rows":

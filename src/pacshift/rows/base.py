@@ -26,7 +26,7 @@ from pacshift.parallel import map_ordered
 from pacshift.progress import Progress
 from pacshift.rows.columns import Columns
 from pacshift.scores.check import ScoreMatrix
-from pacshift.scores.names import shorten
+from pacshift.scores.names import names_instead_of_positions, shorten
 from pacshift.scores.transforms import Transform, TransformFunction, resolve_transform, to_probabilities
 from pacshift.tally import Tally
 from pacshift.tally.counter import Counter, CountOptions
@@ -102,11 +102,13 @@ class Faults:
         """
         if self.n_unknown:
             is_number = re.match(r"'[-+]?[.0-9]", self.first_unknown)
-            hint = " Names are compared as text: '01' and '1.0' are not 1." if is_number else ""
+            position = re.match(r"'?([0-9]+)'? in ", self.first_unknown)
+            remedy = names_instead_of_positions([position[1]], classes) if position else ""
+            hint = " Names are compared as text: '01' and '1.0' are not 1." if is_number and not remedy else ""
             raise InputError(
                 f"{plural(self.n_unknown, 'label')} not among the classes, the first is {self.first_unknown}. The "
-                f"classes are {shorten(classes)}.{hint} Correct the labels, or name the classes as the labels do: "
-                "classes=."
+                f"classes are {shorten(classes)}.{hint}"
+                + (remedy or " Correct the labels, or name the classes as the labels do: classes=.")
             )
         if self.n_rows and not n_usable:
             raise InputError(f"the table has no usable row: {self.in_words}. At least one is needed.")

@@ -137,7 +137,26 @@ def _look_up(names: NDArray[Any], places: NDArray[Any], values: NDArray[Any]) ->
     return np.where(names[order][found] == values, places[order][found], NOT_FOUND).astype(np.int64)
 
 
-def shorten(names: Sequence[Any], max_shown: int = 6) -> str:
+def names_instead_of_positions(labels: Iterable[Any], classes: Sequence[Label], name: str = "labels") -> str:
+    """What to do with labels, called ``name``, that are positions among classes of other names; else "".
+
+    >>> names_instead_of_positions([1, 0, 1], ("cat", "dog"))
+    " If labels are positions, pass their names: np.array(['cat', 'dog'])[labels]."
+    >>> names_instead_of_positions([1, 2], ("cat", "dog")), names_instead_of_positions([0, 3], (1, 2))
+    ('', '')
+    """
+    positions = set(map(str, range(len(classes))))
+    if not positions.isdisjoint(places_by_text(classes)) or not positions.issuperset(map(text_of, labels)):
+        return ""
+    listed = repr(list(classes)) if len(classes) <= MAX_LISTED else "classes"
+    return f" If labels are positions, pass their names: np.array({listed})[{name}]."
+
+
+MAX_LISTED = 6
+"""Names that a message lists. A round number."""
+
+
+def shorten(names: Sequence[Any], max_shown: int = MAX_LISTED) -> str:
     """A list for a message, cut where it grows long."""
     shown = ", ".join(repr(name) for name in names[:max_shown])
     return shown if len(names) <= max_shown else f"{shown}, ... ({len(names)} in all)"

@@ -6,6 +6,7 @@ Where columns cannot be known, the message says what is missing, the rule, and t
 import fnmatch
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -78,15 +79,7 @@ def find_layout(source: Source, asked: Asked) -> Layout:
     elif remembered is None or (asked.by_position and not set(remembered.scores) <= set(names)):
         found = _by_default(source, others, label, None if asked.by_position else classes)
     else:
-        missing = [name for name in remembered.scores if names.count(name) != 1]
-        if missing:
-            raise ColumnsError(
-                f"the scores were read from the columns {shorten(remembered.scores)}, but this table has no column"
-                f" {shorten(missing)}. Rename its columns, or name its score columns with scores=. An array in"
-                f" the order of the classes needs by_position=True. Its columns are {shorten(names, 20)}."
-            )
-        given = classes if classes and len(remembered.scores) > 1 else remembered.scores
-        found = Found(remembered.scores, given)
+        found = _remembered(source, remembered.scores, others, classes)
     refuse_half(
         pa.schema([field_of(schema, column, "the table") for column in found.columns]).empty_table(), "the table"
     )
@@ -144,6 +137,26 @@ def _asked_for(source: Source, scores: str, names: Sequence[str]) -> Found:
         return Found(tuple(matches), class_names(matches, scores))
     shared = DEFAULT_PATTERN if len(_matching(matches, DEFAULT_PATTERN)) == len(matches) else "*"
     return Found(tuple(matches), class_names(matches, shared), is_listed=all(part in names for part in parts))
+
+
+def _remembered(
+    source: Source, scores: tuple[str, ...], names: Sequence[str], classes: tuple[Label, ...] | None
+) -> Found:
+    """The columns of another table, or, where none is here, those that say the names of the same classes."""
+    missing = [name for name in scores if source.schema.names.count(name) != 1]
+    if not missing:
+        return Found(scores, classes if classes and len(scores) > 1 else scores)
+    if classes and set(scores).isdisjoint(names):
+        with suppress(ColumnsError):
+            found = _by_default(source, names, None, classes)
+            if sorted(map(str, map(text_of, found.names))) == sorted(map(str, map(text_of, classes))):
+                return found
+    by_class = f", nor columns p_NAME or NAME for each of the classes {shorten(classes)}" if classes else ""
+    raise ColumnsError(
+        f"the scores were read from the columns {shorten(scores)}, but this table has no column {shorten(missing)}"
+        f"{by_class}. Rename its columns, or name its score columns with scores=. An array in the order of the"
+        f" classes needs by_position=True. Its columns are {shorten(source.schema.names, 20)}."
+    )
 
 
 def _by_default(
