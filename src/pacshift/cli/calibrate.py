@@ -99,6 +99,8 @@ def certify(
         raise InputError(
             f"no TARGET: method {method.name} needs one. Name it after the SOURCE, or use PS-LW, which needs none."
         )
+    sheet = labelled if labelled is not None and labelled.is_file() else None
+    before = sheet and sheet.read_bytes()  # a first certificate fixes what later looks are planned with
     if not as_json:  # what is printed afterwards says that every set holds all labels
         warnings.simplefilter("ignore", UninformativeWarning)
     counted = len(data) == 1  # tables show bars of their own
@@ -115,6 +117,6 @@ def certify(
     else:
         more = f"More: pacshift report {shlex.quote(str(out))}"
         print_words(full_paragraphs(certificate) if shared.full else [*short_lines(certificate), more])
-        say_written(out)
+        say_written(out, *([sheet] if sheet and sheet.read_bytes() != before else []))
     if certificate.trivial:
         raise typer.Exit(NOTHING_CERTIFIED)
