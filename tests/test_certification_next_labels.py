@@ -1,5 +1,6 @@
 """Lazy labels: any half-filled sheet is valid, rows that cannot matter are not asked for, the path is frozen."""
 
+import os
 import warnings
 from pathlib import Path
 from typing import Any
@@ -188,11 +189,16 @@ def test_a_sheet_that_may_only_be_read_certifies_with_a_warning(
     world, path = World(5), tmp_path / "s.csv"
     world.filled(np.arange(200)).save(path)
 
-    def refuse(*_: Any) -> None:
+    def refuse(*_: Any, **__: Any) -> None:
         raise InputError("cannot write s.csv: Read-only file system.")
 
-    monkeypatch.setattr("pacshift.certification.calibrate.fix_path", refuse)
-    assert not world.certify(LabelSheet.load(path)).trivial
+    sheet = LabelSheet.load(path)
+    monkeypatch.setattr("pacshift.certification.sheet_file.atomic_write", refuse)
+    assert not world.certify(sheet).trivial
+    path.unlink()
+    os.mkfifo(path)
+    assert not world.certify(sheet).trivial
+    assert "s.csv: it is no regular file. It should" in caplog.text
     assert "Read-only file system. It should say what its thresholds are planned with" in caplog.text
 
 
@@ -262,3 +268,21 @@ def test_the_command_marks_the_rows_of_the_sheet(tmp_path: Path) -> None:
     good("calibrate", source, target, "--labelled", sheet, "-m", "PS-T", "-e", "0.05", "-o", made_of)
     n_blank = 200 - made.n_pilot - len(needed)
     assert not n_blank or any("left blank" in note for note in Certificate.load(made_of).notes)
+    whole = made.with_labels(world.truth[made.rows])
+    whole.save(sheet, overwrite=True)  # without the fingerprint
+    words = [
+        "calibrate",
+        source,
+        target,
+        "--labelled",
+        sheet,
+        "-m",
+        "PS-T",
+        "-e",
+        "0.05",
+        "--force",
+        "-o",
+        made_of,
+    ]
+    written = [good(*words).stdout.count(f"Written: {sheet}") for _ in range(2)]
+    assert written == [1, 0]

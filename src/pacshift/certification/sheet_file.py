@@ -60,6 +60,8 @@ def fix_path(path: PathLike, digest: str) -> None:
 
     From then on nothing else may be planned for it: Lemma 4 of docs/methods/ps-t.md needs one path.
     """
+    if not Path(path).is_file():
+        raise InputError(f"cannot write {path}: it is no regular file.")
     fields, (said, _), content = read_sheet(path), _columns(path), read_document(path)
     if fields["path"]:
         return

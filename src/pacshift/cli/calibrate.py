@@ -105,6 +105,8 @@ def certify(
         )
     for file in (out, page) if page is not None else (out,):
         options.require_new(file, force, partial(_look, asked, method, promise, labels, data))
+    sheet = labelled if labelled is not None and labelled.is_file() else None
+    before = sheet and sheet.read_bytes()  # a first certificate fixes what later looks are planned with
     if not as_json:  # what is printed afterwards says it too
         warnings.simplefilter("ignore", UserWarning)
     counted = len(data) == 1  # tables show bars of their own
@@ -121,7 +123,7 @@ def certify(
     else:
         more = f"More: pacshift report {shlex.quote(str(out))}"
         print_words(full_paragraphs(certificate) if shared.full else [*short_lines(certificate), more])
-        say_written(out)
+        say_written(out, *([sheet] if sheet and sheet.read_bytes() != before else []))
     if certificate.trivial:
         raise typer.Exit(NOTHING_CERTIFIED)
 
