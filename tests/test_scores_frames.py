@@ -103,7 +103,7 @@ LABELLED: dict[str, Any] = {
     ),
     "compare": lambda labels: pacshift.compare(SCORES, labels, SCORES, methods=["PS"]),
     "labels of compare's target": lambda labels: pacshift.compare(
-        SCORES, TRUTH, SCORES, methods=["PS"], target_labels=labels
+        *world(seed=4), SCORES, methods=["PS"], target_labels=labels
     ),
     "prevalence": lambda labels: pacshift.prevalence(SCORES, labels, SCORES),
     "Tally.from_scores": lambda labels: pacshift.Tally.from_scores(SCORES, labels),
