@@ -158,11 +158,14 @@ def unusable_rows(values: NDArray[np.floating[Any]], *, softmax: bool) -> BoolAr
 def not_finite_error(scores: ScoreMatrix, name: str) -> InputError:
     """Says how many rows hold NaN or infinite scores, and which is the first."""
     bad = np.concatenate([unusable_rows(scores.values[rows], softmax=False) for rows in scores.blocks()])
-    what, remedy = "NaN or infinite scores", "Fix such rows, or leave them out."
+    rows, first = have(int(bad.sum()), "row"), int(bad.argmax())
     if np.isfinite(scores.values[bad]).all():
-        what, remedy = f"scores beyond single precision ({MAX_SCORE:.1e})", "Scale the scores, or leave them out."
+        return InputError(
+            f"{name}: {rows} scores beyond single precision ({MAX_SCORE:.1e}), the first is row {first}. Scale "
+            "the scores, or leave such rows out."
+        )
     return InputError(
-        f"{name}: {have(int(bad.sum()), 'row')} {what}, the first is row {int(bad.argmax())}. {remedy}"
+        f"{name}: {rows} NaN or infinite scores, the first is row {first}. Fix such rows, or leave them out."
     )
 
 

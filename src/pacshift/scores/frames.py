@@ -5,7 +5,7 @@ computed when they are read (polars' lazy frames, relations of DuckDB, other Arr
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
@@ -118,7 +118,12 @@ def refuse_half(scores: Any, name: str) -> None:
     Thresholds survive a rounding to single precision; the steps of half precision are 8,000 times as wide. A
     matrix made of such columns and others has the type of the others: the parts have to be looked at.
     """
-    for kind, place in number_types(scores):
+    refuse_half_types(number_types(scores), name)
+
+
+def refuse_half_types(types: Iterable[tuple[str, str]], name: str) -> None:
+    """The same for the types themselves, each with the words that say where it is."""
+    for kind, place in types:
         if _HALF.search(kind):
             raise half_error(name, f"{kind}{place}")
 

@@ -19,7 +19,7 @@ from pacshift.rows.arrow.batch import Layout, sample_scores
 from pacshift.rows.arrow.source import Source, field_of
 from pacshift.rows.columns import Columns
 from pacshift.scores.check import adds_up, check_classes, foreign_columns
-from pacshift.scores.frames import refuse_half
+from pacshift.scores.frames import refuse_half_types
 from pacshift.scores.names import numbers_if_all, places_by_text, shorten, text_of
 
 DEFAULT_PATTERN = "p_*"
@@ -80,9 +80,8 @@ def find_layout(source: Source, asked: Asked) -> Layout:
         found = _by_default(source, others, label, None if asked.by_position else classes)
     else:
         found = _remembered(source, remembered.scores, others, classes)
-    refuse_half(
-        pa.schema([field_of(schema, column, "the table") for column in found.columns]).empty_table(), "the table"
-    )
+    types = (str(field_of(schema, column, "the table").type) for column in found.columns)
+    refuse_half_types(zip(types, (f" in column {column!r}" for column in found.columns), strict=True), "the table")
     columns = found.columns
     if len(columns) == 1:
         named, order = _list_classes(source, columns[0], classes, by_position=asked.by_position)
