@@ -87,15 +87,15 @@ def labels_of(
         if not given.looks_in_reach:
             raise UnfinishedSheetError(_missing_rows(given))
         labels, look = given.label_index(tally.classes), given.looks_in_reach[0]
-        found, tested = _at_look(given, look, scores, labels, None, plain, tally), _tested(given, labels, look)
+        labelled, tested = _at_look(given, look, scores, labels, None, plain, tally), _tested(given, labels, look)
     elif target.labels == "some":
         scores, labels, others = fold.labelled(target)
-        found, tested = LabelledTarget.of_tally(_count(scores, labels, plain, tally)), np.arange(len(labels))
+        labelled, tested = LabelledTarget.of_tally(_count(scores, labels, plain, tally)), np.arange(len(labels))
     else:
         return None
     if source.again != "never":
         require_unseen(fold.to_plan(source, others).chance_to_see(scores[tested]))
-    return found
+    return labelled
 
 
 def sheet_scores(target: Rows, sheet: LabelSheet) -> tuple[Matrix, Matrix]:
@@ -246,21 +246,21 @@ def _missing_rows(sheet: LabelSheet) -> str:
     return f"{sheet.name}: {filled_in}. Label {more} from the top."
 
 
-def check_labelled(found: LabelledTarget, tally: Tally) -> None:
+def check_labelled(labelled: LabelledTarget, tally: Tally) -> None:
     """Refuse counts of labelled rows that do not fit the others, or are those of source rows."""
-    labelled = found.counted
-    kinds = [(part.classes, part.score, part.softmax) for part in (labelled, tally)]
+    counted = labelled.counted
+    kinds = [(part.classes, part.score, part.softmax) for part in (counted, tally)]
     if kinds[0] != kinds[1]:
         raise InputError(
             "target_labels: the labelled target rows must be counted with the classes and the score of the "
             "source, and with softmax=True if the source was."
         )
-    if not 0 < labelled.n_source <= tally.n_target:
+    if not 0 < counted.n_source <= tally.n_target:
         raise InputError(
-            f"target_labels: {labelled.n_source:,} labelled rows, but the target has {tally.n_target:,} rows. "
+            f"target_labels: {counted.n_source:,} labelled rows, but the target has {tally.n_target:,} rows. "
             "Count the labelled rows among the target as well, and label at least one."
         )
-    require_unseen(found.chance_to_match(tally))
+    require_unseen(labelled.chance_to_match(tally))
 
 
 def mix_bounds(labelled: Tally, n_unknown: int = 0, *, delta: float) -> Interval:

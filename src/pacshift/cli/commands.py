@@ -88,8 +88,8 @@ class Commands(_PlainFlags, TyperGroup):
 
 def _version(file: Path) -> tuple[int, ...]:
     """Differs once a file is replaced."""
-    found = file.stat()
-    return found.st_ino, found.st_mtime_ns, found.st_size
+    status = file.stat()
+    return status.st_ino, status.st_mtime_ns, status.st_size
 
 
 def _left(before: dict[Path, tuple[int, ...]]) -> list[str]:

@@ -401,13 +401,13 @@ def _totalling(layout: Layout, work: Callable[[Matrix], IntArray], softmax: bool
     """A job that adds up ``work`` of the usable rows."""
 
     def add_up(batches: Iterator[Any]) -> Iterator[Any]:
-        n_rows, faults, found = 0, Faults(), list[IntArray]()
+        n_rows, faults, totals = 0, Faults(), list[IntArray]()
         try:
             for batch in _batches(batches, layout, softmax):
-                found += [work(batch.given)] if len(batch.given) else []
+                totals += [work(batch.given)] if len(batch.given) else []
                 faults.add(batch.faults)
                 n_rows += batch.n_rows
-            yield _packed(Part(n_rows, faults, total=np.sum(found, axis=0) if found else None))
+            yield _packed(Part(n_rows, faults, total=np.sum(totals, axis=0) if totals else None))
         except PacshiftError as error:
             yield _packed(Part(n_rows, faults, error=str(error)))
 

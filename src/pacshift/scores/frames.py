@@ -138,7 +138,7 @@ def number_types(scores: Any) -> Iterator[tuple[str, str]]:
         yield from ((kind.__name__, "") for kind in kinds if issubclass(kind, np.generic))
         others = {kind for kind in kinds if not issubclass(kind, (float, int, str, np.generic))}
         if others:
-            yield from {found for part in scores if type(part) in others for found in number_types(part)}
+            yield from {kind for part in scores if type(part) in others for kind in number_types(part)}
         return
     names = column_names(scores)
     if names is None:
@@ -148,7 +148,7 @@ def number_types(scores: Any) -> Iterator[tuple[str, str]]:
         where = f" in column {names[place]!r}"
         yield str(kind), where
         if str(kind) == "object" and hasattr(scores, "iloc"):
-            yield from ((found, where) for found, _ in number_types(scores.iloc[:, place].tolist()))
+            yield from ((inner, where) for inner, _ in number_types(scores.iloc[:, place].tolist()))
 
 
 def half_error(name: str, kind: str) -> InputError:

@@ -255,11 +255,11 @@ def _group_of(like: "Rows | Certificate", source: Source) -> str | None:
     group = None if like.columns is None else like.columns.group
     if group is None or group in source.schema.names:
         return group
-    said = f"one row of each {group!r} is counted there, but this table has no column {group!r}"
-    name = "Name the column of its groups: group=NAME."
+    problem = f"one row of each {group!r} is counted there, but this table has no column {group!r}"
+    remedy = "Name the column of its groups: group=NAME."
     if isinstance(like, Rows):
-        raise ColumnsError(f"{said}. {name} If every row is a group of its own, add a column of row numbers.")
-    warnings.warn(f"{said}: every row counts by itself. {name}", stacklevel=users_line())
+        raise ColumnsError(f"{problem}. {remedy} If every row is a group of its own, add a column of row numbers.")
+    warnings.warn(f"{problem}: every row counts by itself. {remedy}", stacklevel=users_line())
     return None
 
 
