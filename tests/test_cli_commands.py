@@ -22,8 +22,8 @@ def test_errors_say_which_table(data: Data, tmp_path: Path) -> None:
     )
     said = bad("calibrate", data.source, tmp_path / "q.parquet", "-o", tmp_path / "c.json")
     assert said.startswith("error: target: the scores were read from the columns 'p_crow', 'p_owl', 'p_wren'")
-    assert "or name its score columns with --scores." in said
-    assert "An array in the order of the classes needs --by-position." in said
+    assert "Rename its columns. An array in the order" in said  # --scores are those of the source
+    assert "of the classes needs --by-position." in said
 
 
 def test_by_position_from_source_to_check(data: Data, tmp_path: Path) -> None:
