@@ -18,6 +18,7 @@ from matplotlib.ticker import MaxNLocator
 
 from pacshift.arrays import FloatArray
 from pacshift.certification.refusal import sheet_plan
+from pacshift.errors import InputError
 from pacshift.monitor import Monitor, PeriodReport
 from pacshift.monitor.calendar import Gap, find_gaps
 from pacshift.monitor.report import in_use_epsilons, timeline
@@ -86,7 +87,7 @@ def write_history_page(
     Raises
     ------
     InputError
-        If the file exists and may not be replaced, or cannot be written.
+        If there is no report yet, or the file exists and may not be replaced, or cannot be written.
 
     Examples
     --------
@@ -118,6 +119,11 @@ def render_history(monitor: Monitor, *, gaps: Sequence[Gap] | None = None, words
     -------
     str
 
+    Raises
+    ------
+    InputError
+        If there is no report yet.
+
     Examples
     --------
     >>> from pacshift import Monitor, Tally
@@ -128,6 +134,10 @@ def render_history(monitor: Monitor, *, gaps: Sequence[Gap] | None = None, words
     True
     """
     history, verdicts = monitor.history, [report.verdict for report in monitor.history]
+    if not history:
+        raise InputError(
+            "the monitor has reported on no period yet, so there is no page. Give it one: update(rows)."
+        )
     gaps = monitor.gaps() if gaps is None else gaps
     return render(
         "history.html",
