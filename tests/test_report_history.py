@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from certificates import HOSTILE, draw
 from hospital import PANDEMIC, USUAL, patients, source_tally
-from pacshift import Interval, Monitor, Tally, calibrate
+from pacshift import InputError, Interval, Monitor, Tally, calibrate
 from pacshift.certification.request import Request
 from pacshift.monitor.verdict import judge
 from pacshift.report import render_history
@@ -143,3 +143,8 @@ def test_a_monitor_that_never_certified_has_a_page() -> None:
     page = render_history(monitor)
     assert "September: label shift" not in page  # the name stands in an element of its own
     assert "No period has an interval" in page
+
+
+def test_without_a_report_there_is_no_page() -> None:
+    with pytest.raises(InputError, match="reported on no period yet"):
+        render_history(Monitor(source_tally(2000)))

@@ -20,16 +20,19 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from pacshift.certificate import Certificate
+from pacshift.certificate.file import COMPUTED
 from pacshift.errors import InputError
 from pacshift.files.codec import (
     COUNT,
     OBJECT,
+    RATE,
     TEXT,
     Entries,
     Kind,
     ListOf,
     Record,
     Value,
+    number,
     parse_json,
     record,
     require_seal,
@@ -52,6 +55,8 @@ NUMBERED = re.compile(r"[\w-]*\.\d+\.(tally|json|keys)")
 OWN_NAME = re.compile(rf"{NUMBERED.pattern}|{re.escape(LOCK_NAME)}|\..*\.part(\.\w+)?")
 """What a process may leave that is killed in the first step, before there is a manifest."""
 SHA256_BYTES = 32
+LARGEST_SIZE = 10**9
+"""More labels than any set holds."""
 
 Choice: TypeAlias = Literal["first", "given", "adopted", "labelled"]
 """The fresh certificate of the first period, the one that the monitor was started with, an adopted one, or the one
@@ -268,8 +273,9 @@ class State:
                     "again, or begin another folder."
                 )
             self.written = {}
-            self.saved = _form(self).read(document, "")
-            _require(all(map(_is_sized, self.saved.periods.values())), "sizes of sets are not those of its rows")
+            saved = _form(self).read(document, "")
+            _require(all(map(_is_sized, saved.periods.values())), "sizes of sets are not those of its rows")
+            self.saved = saved
             self._serial, self.n_files = head["serial"], head["n_files"]
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             if isinstance(error, InputError):
@@ -370,7 +376,18 @@ def _form(state: State) -> Record:
         return isinstance(value, dict) and all(text is None or isinstance(text, str) for text in value.values())
 
     texts = Value("an object of texts", is_texts, {"type": "object"}, plain=dict)
-    report = record(PeriodReport, fresh=_Held(state, Certificate, "fresh").or_null)
+    size = number("a mean size of sets", lambda value: 0 <= value <= LARGEST_SIZE).or_null
+    report = record(
+        PeriodReport,
+        epsilon=RATE,
+        delta=RATE,
+        error=ListOf(COMPUTED, least=2, most=2).or_null,
+        fresh=_Held(state, Certificate, "fresh").or_null,
+        fresh_size=size,
+        size=size,
+        empty=COMPUTED.or_null,
+        in_use_epsilon=RATE.or_null,
+    )
     tally, keys = _Held(state, Tally, "period"), _Held(state, np.ndarray, "keys").or_null
     return record(
         Saved,

@@ -18,6 +18,7 @@ from matplotlib.ticker import MaxNLocator
 
 from pacshift.arrays import FloatArray
 from pacshift.certification.refusal import sheet_plan
+from pacshift.errors import InputError
 from pacshift.files.origin import TIME_FORMAT, current_time
 from pacshift.monitor import Monitor, PeriodReport
 from pacshift.monitor.calendar import Gap, find_gaps
@@ -90,7 +91,7 @@ def write_history_page(
     Raises
     ------
     InputError
-        If the file exists and may not be replaced, or cannot be written.
+        If there is no report yet, or the file exists and may not be replaced, or cannot be written.
 
     Examples
     --------
@@ -131,6 +132,11 @@ def render_history(
     -------
     str
 
+    Raises
+    ------
+    InputError
+        If there is no report yet.
+
     Examples
     --------
     >>> from pacshift import Monitor, Tally
@@ -141,6 +147,10 @@ def render_history(
     True
     """
     history, verdicts = monitor.history, [report.verdict for report in monitor.history]
+    if not history:
+        raise InputError(
+            "the monitor has reported on no period yet, so there is no page. Give it one: update(rows)."
+        )
     gaps = monitor.gaps() if gaps is None else gaps
     return render(
         "history.html",
