@@ -29,14 +29,13 @@ from pacshift import (
 )
 from pacshift import label_sheet as make_sheet
 from pacshift.arrays import FloatArray
-from pacshift.assumption import check_assumption
 from pacshift.assumption.inequalities import known_box
-from pacshift.bounds import binomial_cut, binomial_lower, binomial_upper, clean_shares
+from pacshift.bounds import binomial_cut, clean_shares
 from pacshift.certification.certify import certify as certify_counts
-from pacshift.certification.certify import check_label_shift, one_candidate, two_candidates
+from pacshift.certification.certify import one_candidate, two_candidates
 from pacshift.certification.counted import Data as Counts
 from pacshift.certification.label_sheet import RowDraw
-from pacshift.certification.labelled import both_bounds, by_sheet, mix_bounds, mix_within
+from pacshift.certification.labelled import both_bounds, by_sheet, mix_bounds
 from pacshift.certification.request import check_request
 from pacshift.certification.trust import class_miss
 from pacshift.methods import PSC, PSLP, Oracle, Solution, Task, resolve_method
@@ -88,39 +87,6 @@ def test_lemma_1_each_class_is_bounded_at_its_share(n_rows: int, rate: float, de
         bounds = [mix_bounds(each, delta=delta) for each in drawn]
         wrong = [not bound.contains([rate, 1 - rate, *others])[: 1 if others else 2].all() for bound in bounds]
         assert binom.pmf(counts[wrong], n_rows, rate).sum() <= level * (1 + 1e-9)
-
-
-def test_lemma_1_every_end_of_every_class_has_its_share() -> None:
-    """Of three classes each end has a sixth of δ, of two a half; rows without a class may be of any."""
-    three = mix_bounds(tally_of([30, 20, 50]), 7, delta=0.06)
-    assert three.lower == pytest.approx(binomial_lower([30, 20, 50], 107, delta=0.01))
-    assert three.upper == pytest.approx(binomial_upper([37, 27, 57], 107, delta=0.01))
-    two = mix_bounds(tally_of([30, 20]), 7, delta=0.06)
-    assert two.lower == pytest.approx(binomial_lower([30, 20], 57, delta=0.03))
-    assert two.upper == pytest.approx(binomial_upper([37, 27], 57, delta=0.03))
-
-
-def test_the_test_of_label_shift_shares_its_level_with_the_bounds_by_labels(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    request = check_request(delta=0.1).for_classes((0, 1, 2))
-    rows, tally = split(filled(400)), Tally.from_scores(SOURCE, SOURCE_LABELS) + Tally.from_target(TARGET)
-    levels: list[float] = []
-
-    def remember_bounds(*args: Any, delta: float) -> Any:
-        levels.append(delta)
-        return mix_within(*args, delta=delta)
-
-    def remember_test(*args: Any, level: float, **options: Any) -> Any:
-        levels.append(level)
-        return check_assumption(*args, level=level, **options)
-
-    monkeypatch.setattr("pacshift.certification.certify.mix_within", remember_bounds)
-    monkeypatch.setattr("pacshift.certification.certify.check_assumption", remember_test)
-    found = check_label_shift(tally, request, rows)
-    assert len(levels) == 2
-    assert sum(levels) == pytest.approx(0.1 * 0.1)
-    assert found.level == pytest.approx(0.1 * 0.1)
 
 
 @pytest.mark.montecarlo

@@ -1,9 +1,5 @@
 """The region of label mixes: it holds the truth whenever its events do, and they do often enough."""
 
-from collections.abc import Callable
-from importlib import import_module
-from typing import Any
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -22,9 +18,8 @@ from pacshift.mix.region import (
     predicted_sets,
     prevalence_region,
     quick_box,
-    weight_bounds,
 )
-from pacshift.mix.tails import bernstein_upper, deviation
+from pacshift.mix.tails import bernstein_upper
 from strategies import Truth, mix, rates, seeds
 
 
@@ -269,41 +264,3 @@ def test_the_least_variance_is_below_that_of_every_mix(seed: int, n_classes: int
     shares = low + (1 - low.sum()) * rng.dirichlet(np.full(n_classes, 0.5), 200)
     least = _least_squares(coefficients, low, 1.0)
     assert (least <= (shares**2 @ coefficients.T).min(axis=0) + 1e-12).all()
-
-
-class Spent:
-    """Adds up the chances of the events that bounds may be wrong in: as many as numbers, each with its delta."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, module: str, *names: str) -> None:
-        self.total = 0.0
-        for name in names:
-            monkeypatch.setattr(f"{module}.{name}", self.counting(getattr(import_module(module), name)))
-
-    def counting(self, bound: Callable[..., Any]) -> Callable[..., Any]:
-        def spy(counts: Any, *args: Any, delta: float) -> Any:
-            self.total += np.size(counts) * delta
-            return bound(counts, *args, delta=delta)
-
-        return spy
-
-
-@pytest.mark.parametrize("n_classes", [2, 3, 5, 12])
-def test_all_events_of_the_region_together_have_delta(n_classes: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Boxes, and the sums of each family of sets, whose widths are computed again over smaller boxes."""
-    spent = Spent(monkeypatch, "pacshift.mix.region", "exact_upper", "bernstein_upper")
-    widths: dict[int, float] = {}
-
-    def remember(*args: Any, delta: FloatArray, **options: Any) -> Any:
-        widths[len(delta)] = float(delta.sum())
-        return deviation(*args, delta=delta, **options)
-
-    monkeypatch.setattr("pacshift.mix.region.deviation", remember)
-    confusion = np.diag(np.full(n_classes, 900)) + 10
-    prevalence_region(confusion, confusion.sum(axis=1), delta=0.05)
-    assert spent.total + sum(widths.values()) == pytest.approx(0.05)
-
-
-def test_all_priors_together_have_delta(monkeypatch: pytest.MonkeyPatch) -> None:
-    spent = Spent(monkeypatch, "pacshift.mix.region", "clopper_pearson")
-    weight_bounds(Interval(np.full(4, 0.2), np.full(4, 0.3)), np.full(4, 100), delta=0.05)
-    assert spent.total == pytest.approx(0.05)

@@ -15,7 +15,6 @@ from pacshift.mix import lp
 from pacshift.mix.region import SetCounts, exact_box, exact_upper, predicted_sets, prevalence_region
 from pacshift.mix.shares import BOX_SHARE, ShareTest, half_spaces, share_region
 from test_mix_lp import Liar
-from test_mix_region import Spent
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -183,25 +182,3 @@ def test_a_lying_solver_can_only_widen_the_box(seed: int) -> None:
         lied_to = share_region(*counts, delta=0.05).prevalence
     assert (lied_to.lower <= honest.lower + 1e-6).all()
     assert (lied_to.upper >= honest.upper - 1e-6).all()
-
-
-@pytest.mark.parametrize("n_classes", [2, 3, 5])
-def test_all_events_of_the_shares_together_have_delta(n_classes: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The box, and the two sides of two classes, or a half-space for each set of more; tilts share its event."""
-    spent = Spent(monkeypatch, "pacshift.mix.shares", "binomial_lower", "binomial_upper", "exact_upper")
-    levels: set[float] = set()
-
-    def remember(counts: Any, box: Interval, level: float) -> Any:
-        levels.add(level)
-        return half_spaces(counts, box, level)
-
-    monkeypatch.setattr("pacshift.mix.shares.half_spaces", remember)
-    confusion = np.diag(np.full(n_classes, 300)) + 10
-    delta, target = 0.05, confusion.sum(axis=1)
-    if n_classes == 2:
-        levels.add(ShareTest(confusion, target, delta).level)
-    else:
-        share_region(confusion, target, delta=delta)
-    (level,) = levels
-    n_tests = 2 if n_classes == 2 else len(predicted_sets(n_classes)[0])
-    assert spent.total + n_tests * np.exp(level) == pytest.approx(delta)

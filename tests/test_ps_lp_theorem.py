@@ -3,9 +3,7 @@
 import pickle
 import warnings
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,7 +15,8 @@ from pacshift import PSLP, AssumptionError, Certificate, Tally, calibrate
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.bounds import BoundCurve
 from pacshift.methods import Task
-from pacshift.mix.region import prevalence_region
+from pacshift.mix.region import PrevalenceRegion, prevalence_region
+from pacshift.ps_lp.betting import BettingTest
 from pacshift.ps_lp.theorem import (
     EQUAL_MISS_RATE,
     FEW_ROWS,
@@ -27,12 +26,11 @@ from pacshift.ps_lp.theorem import (
     CurveOnDemand,
     Shares,
     certified_thresholds,
-    certify_many_classes,
     plan_for,
     shares_for,
     smallest_kind,
 )
-from pacshift.ps_lp.tuned import per_class
+from pacshift.ps_lp.tuned import per_class, tune
 from pacshift.tally.grid import single_cuts
 from strategies import drawn_scores, tallies
 from worlds import make_world, proven
@@ -44,54 +42,20 @@ def test_the_shares_of_delta_add_up(shares: Shares) -> None:
     assert sum(events) == pytest.approx(1)
 
 
-def remember(monkeypatch: pytest.MonkeyPatch, where: str) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
-    """The arguments with which a function or a class is called."""
-    calls: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
-    module, _, name = where.rpartition(".")
-    honest = getattr(import_module(module), name)
+def test_held_out_rows_do_not_certify(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The theorem needs bets on other rows than those that a path is made from."""
+    certifying: list[IntArray] = []
 
-    def spy(*args: Any, **options: Any) -> Any:
-        calls.append((args, options))
-        return honest(*args, **options)
+    def remember(region: PrevalenceRegion, class_counts: IntArray, *args: Any, **options: Any) -> BettingTest:
+        certifying.append(class_counts)
+        return BettingTest(region, class_counts, *args, **options)
 
-    monkeypatch.setattr(where, spy)
-    return calls
-
-
-@pytest.mark.parametrize("rows", [1_000, 20_000])
-def test_every_share_of_delta_is_spent_once_and_held_out_rows_do_not_certify(
-    rows: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    tally, delta = make_world(4, strength=3, shift=0.6).draw(rows, 6000, np.random.default_rng(0)), 0.1
-    places = (
-        "pacshift.methods.ps_lp.prevalence_region",
-        "pacshift.methods.ps_lp.weight_bounds",
-        "pacshift.ps_lp.theorem.equal_miss_ranks",
-        "pacshift.ps_lp.theorem.BettingTest",
-    )
-    calls = [remember(monkeypatch, place) for place in places]
-    tuned = remember(monkeypatch, "pacshift.ps_lp.theorem.certified_on_path")
-    PSLP().solve(tally, Task(epsilon=0.1, delta=delta))
-    assert [len(each) for each in calls] == [1, 1, 1, 1]
-    spent = [each[0][1]["delta"] for each in calls]
-    (_, certifying, *_), bets = calls[-1][0]
-    assert sum(spent) + bets["miss_delta"] == pytest.approx(delta)
-    (_, held, *_), _ = tuned[0]
-    assert held.sum() > 0
-    assert (certifying + per_class(tally, held)).tolist() == tally.class_counts.tolist()
-
-
-def test_above_200_classes_every_share_of_delta_is_spent_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    counts, target = np.full(210, 1000), np.full(210, 1000)
-    plans = remember(monkeypatch, "pacshift.ps_lp.theorem.correction_plan")
-    ranks = remember(monkeypatch, "pacshift.ps_lp.theorem.ranks_for_any_mix")
-    tally = SimpleNamespace(class_counts=counts, n_target=int(target.sum()), n_classes=210)
-    for module in ("thresholds_at_ranks", "corrected_thresholds"):
-        monkeypatch.setattr(f"pacshift.ps_lp.theorem.{module}", lambda *_, **__: (None, None, np.ones(210)))
-    certify_many_classes(tally, epsilon=0.1, delta=0.1)  # type: ignore[arg-type]
-    shares = plans[0][1]["shares"]
-    spent = (shares.box + shares.one_threshold + shares.rescaled) * plans[0][1]["delta"]
-    assert spent + ranks[0][1]["delta"] == pytest.approx(0.1)
+    monkeypatch.setattr("pacshift.ps_lp.theorem.BettingTest", remember)
+    tally = make_world(4, strength=3, shift=0.6).draw(6000, 6000, np.random.default_rng(0))
+    PSLP().solve(tally, Task(epsilon=0.1, delta=0.1))
+    held = per_class(tally, tune(tally, epsilon=0.1).held)
+    assert held.min() > 0
+    assert [each.tolist() for each in certifying] == [(tally.class_counts - held).tolist()]
 
 
 def test_few_rows_give_nearly_all_of_delta_to_equal_miss_rate() -> None:
