@@ -25,7 +25,7 @@ from pacshift import (
 )
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.methods import PST, Solution, Task
-from pacshift.paths.labelled import Blanks, largest_single
+from pacshift.paths.labelled import Blanks, LabelledTarget, families, largest_single
 from pacshift.tally import Tally
 
 warnings.filterwarnings("ignore", category=UninformativeWarning)
@@ -243,6 +243,25 @@ def test_with_a_sheet_contamination_is_taken_off_epsilon(monkeypatch: pytest.Mon
     calibrate(*data, labelled=world.filled(np.arange(200)), contamination=0.02, **world.rates)
     calibrate(*data, target_labels=some, contamination=0.02, **world.rates)
     assert levels == pytest.approx([0.08, 0.08 / 0.98])
+
+
+def test_rows_are_marked_for_the_epsilon_that_is_tested(monkeypatch: pytest.MonkeyPatch) -> None:
+    world, asked = World(7), list[float]()
+
+    def remember(*args: Any, epsilon: float) -> Any:
+        asked.append(epsilon)
+        return families(*args, epsilon=epsilon)
+
+    monkeypatch.setattr("pacshift.certification.next_labels.families", remember)
+
+    def cut(_self: LabelledTarget, *, epsilon: float, delta: float) -> int:
+        asked.append(epsilon)
+        return round(100 * delta)
+
+    monkeypatch.setattr(LabelledTarget, "cut", cut)
+    data = world.source, world.labels, world.target
+    next_labels(*data, labelled=world.filled(np.arange(0)), contamination=0.02)
+    assert asked == pytest.approx([0.08] * len(asked))
 
 
 def test_the_command_marks_the_rows_of_the_sheet(tmp_path: Path) -> None:

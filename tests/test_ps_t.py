@@ -291,6 +291,19 @@ def test_lemma_3_sheets_pilots_and_counts() -> None:
         calibrate(counted + Tally.from_target(target), method="PS-T", target_labels=counted)
 
 
+def test_lemma_3_the_bound_of_counts_by_hand() -> None:
+    """Where all of 30 tested rows are alike: e times the root of the number of source rows times e ** -30."""
+    source = Tally.from_scores([[0.9, 0.1], [0.8, 0.2], [0.7, 0.3], [0.6, 0.4]], [0, 0, 0, 0], classes=[0, 1])
+    rows = Tally.from_scores([[0.9, 0.1], [0.8, 0.2], [0.75, 0.25]], [0, 0, 0], classes=[0, 1])
+    found = LabelledTarget.of_tally(rows).chance_to_match(source + source)
+    assert found == 1.0  # every row of the source comes twice, none of these does
+    found = LabelledTarget.of_tally(rows + rows + rows + rows).chance_to_match(source)
+    assert found == 1.0
+    many = Tally.sum([Tally.from_scores([[1 - k / 64, k / 64]], [0], classes=[0, 1]) for k in range(1, 31)])
+    alike = LabelledTarget.of_tally(many).chance_to_match(many)
+    assert alike == pytest.approx(np.e * np.sqrt(30) * np.exp(-30))
+
+
 def _tied(kind: str, n_rows: int, rng: np.random.Generator) -> tuple[FloatArray, IntArray]:
     """Two classes whose scores repeat."""
     p = rng.beta(0.6, 0.6, n_rows)
