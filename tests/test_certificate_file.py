@@ -75,18 +75,23 @@ def certificates(draw: st.DrawFn) -> Certificate:
     if draw(st.booleans()):  # a method that nobody knows
         method, guarantee = draw(text.filter(lambda name: name not in METHODS)), "none"
         facts = MethodFacts(draw(text), draw(st.booleans()), draw(text), draw(st.booleans()), draw(st.booleans()))
+    thresholds = np.array(draw(st.tuples(*[FINITE | st.just(-math.inf if method == "PS-W" else math.inf)] * 3)))
+    score_kind, n_source = draw(st.none() | kinds), int(counts.sum())
+    if score_kind is not None and method == "PS-W":  # what is missed at times has a threshold among the scores
+        thresholds = np.minimum(thresholds, score_kind.high)
+    parts = st.integers(1, max(1, min(9, n_source)))
     return replace(
         birds(),
         method=method,
         guarantee=guarantee,
         facts=facts,
-        thresholds=np.array(draw(st.tuples(*[FINITE | st.just(-math.inf if method == "PS-W" else math.inf)] * 3))),
+        thresholds=thresholds,
         classes=classes,
         epsilon=epsilon,
         delta=draw(RATES),
         options=draw(st.dictionaries(text, st.none() | FINITE | st.booleans())),
         score=draw(st.sampled_from(["probability", "aps", "margin", "custom"])),
-        n_source=int(counts.sum()),
+        n_source=n_source,
         class_counts=counts,
         weights=draw(st.none() | intervals(3)),
         prevalence=draw(st.none() | intervals(3, SHARES)),
@@ -95,13 +100,13 @@ def certificates(draw: st.DrawFn) -> Certificate:
         known_mix=draw(st.none() | intervals(3, SHARES)),
         class_epsilon=draw(st.none() | RATES),
         contamination=draw(st.floats(0, epsilon, exclude_max=True)),
-        score_kind=draw(st.none() | kinds),
+        score_kind=score_kind,
         assumption=draw(st.sampled_from([None, tested.with_largest_differences()])),
         sensitivity=draw(st.none() | st.just(Sensitivity(bounds, bounds))),
         curve=draw(st.none() | st.builds(BoundCurve, st.just(errors), st.just(bounds), SHARES)),
         set_sizes=draw(st.none() | st.tuples(*[COUNTS] * 4).map(np.array)),
         never_empty=draw(st.booleans()),
-        source_grouped=draw(st.none() | st.builds(Grouped, st.just(int(counts.sum())), st.integers(1, 9))),
+        source_grouped=draw(st.none() | st.builds(Grouped, st.just(max(1, n_source)), parts)),
         columns=draw(st.sampled_from([None, Columns(("probs",)), Columns(("a", "b", "c"), "label")])),
         find_curves=None,
         transform=None,
@@ -448,3 +453,19 @@ def test_what_contradicts_the_promise_is_said(place: Place, value: Any, message:
     (tmp_path / "c.json").write_text(json.dumps(seal(spoilt(document, place, value))))
     with pytest.raises(InputError, match=message):
         Certificate.load(tmp_path / "c.json")
+
+
+def test_a_class_that_is_missed_always_may_have_a_threshold_above_all_scores(tmp_path: Path) -> None:
+    rng, sides = np.random.default_rng(0), list[Any]()
+    for mix in ([0.5, 0.3, 0.2], [0.2, 0.2, 0.6]):
+        labels, noise = rng.choice(3, 3000, p=mix), rng.normal(size=(3000, 3))
+        noise[np.arange(3000), labels] += 3
+        shares = np.exp(noise) / np.exp(noise).sum(axis=1, keepdims=True)
+        sides.append(
+            (np.exp(-shares) / np.exp(-shares).sum(axis=1, keepdims=True), labels)
+        )  # the true label is last
+    certificate = calibrate(*sides[0], sides[1][0], epsilon=0.5, delta=0.05)
+    assert certificate.score_kind is not None
+    assert certificate.thresholds.max() > certificate.score_kind.high
+    certificate.save(tmp_path / "c.json")
+    assert np.array_equal(Certificate.load(tmp_path / "c.json").thresholds, certificate.thresholds)

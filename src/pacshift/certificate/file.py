@@ -287,11 +287,16 @@ def _require_consistent(found: dict[str, Any]) -> None:
         if known.name in ACCEPTING:
             require_limits(found["options"].get("label_error"), found["classes"])
         if found["guarantee"] in ("pac-target", "pac-source"):
-            largest = found["thresholds"].max()
-            is_seen = found["score"] == "probability" and not found["n_target_labels"]
-            if largest == np.inf or (is_seen and not may_be(largest, found["score_kind"])):
-                above = "infinite" if largest == np.inf else f"{largest:g}, above all scores"
-                raise ValueError(f"a threshold of method {known.name} is {above}: it would miss a class always")
+            cuts, misses = found["thresholds"], found["class_miss"]
+            if cuts.max() == np.inf:
+                raise ValueError(f"a threshold of method {known.name} is infinite: it would miss a class always")
+            if found["score"] == "probability" and not found["n_target_labels"] and misses is not None:
+                bounded = cuts[misses.upper < 1]
+                if not all(may_be(cut, found["score_kind"]) for cut in bounded.tolist()):
+                    raise ValueError(
+                        f"a threshold of method {known.name} is {bounded.max():g}, above all scores, but its "
+                        "class is said to be missed not always"
+                    )
     n_classes, columns, assumption = len(found["classes"]), found["columns"], found["assumption"]
     if columns is not None and len(columns.scores) not in (1, n_classes):
         raise ValueError(f"the score columns must be one list column or {n_classes} different columns")
