@@ -464,7 +464,8 @@ def test_a_class_that_is_missed_always_may_have_a_threshold_above_all_scores(tmp
         sides.append(
             (np.exp(-shares) / np.exp(-shares).sum(axis=1, keepdims=True), labels)
         )  # the true label is last
-    certificate = calibrate(*sides[0], sides[1][0], epsilon=0.5, delta=0.05)
+    (source, labels), (target, _) = sides
+    certificate = calibrate(source, labels, target, epsilon=0.5, delta=0.05)
     assert certificate.score_kind is not None
     assert certificate.thresholds.max() > certificate.score_kind.high
     certificate.save(tmp_path / "c.json")
