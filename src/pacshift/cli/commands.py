@@ -182,7 +182,8 @@ def refuse_beside_tallies(ctx: Any) -> None:
     paths += [path for path in map(Path, ctx.params.get("target_mix") or ()) if path.exists()]
     if not paths or any(Path(path).suffix != ".tally" for path in paths):
         return
-    flags = [max(param.opts, key=len) for param in _given(ctx, "option") if OF_ROWS.intersection(param.opts)]
+    options = [param for param in _given(ctx, "option") if (param.rich_help_panel, param.opts[0]) in OF_ROWS]
+    flags = [max(param.opts, key=len) for param in options]
     if flags:
         are, them = ("is", "it") if len(flags) == 1 else ("are", "them")
         raise InputError(

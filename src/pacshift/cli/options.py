@@ -18,8 +18,8 @@ from pacshift.files import writing
 PANELS = ("Main options", "Assumptions and limits", "Reading tables", "Output", "Advanced")
 """Panels of every command's help, in this order."""
 
-OF_ROWS: set[str] = set()
-"""Flags of options that are about rows: all of their panel and others so declared. Tallies hold no rows."""
+OF_ROWS: set[tuple[str, str]] = set()
+"""Panel and flag of options that are about rows: all of their panel, others so declared. Tallies hold no rows."""
 
 
 def _options_in(panel: str) -> Callable[..., Any]:
@@ -27,7 +27,7 @@ def _options_in(panel: str) -> Callable[..., Any]:
         """An option by its names, with a word for its value: ``--out -o FILE``."""
         words = names.split()
         flags = [word for word in words if word.startswith("-")]
-        OF_ROWS.update(flags if of_rows else ())
+        OF_ROWS.update((panel, flag) for flag in flags if of_rows)
         return typer.Option(
             *flags, metavar=" ".join(words[len(flags) :]) or None, help=text, rich_help_panel=panel, **more
         )
