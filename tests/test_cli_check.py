@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
+import pytest
 
 from commands import NAMES, Data, bad, good, run
 from pacshift import Certificate, calibrate, check
@@ -109,3 +110,9 @@ def test_of_many_classes_the_most_missed_are_shown(tmp_path: Path) -> None:
     words = ("check", tmp_path / "c.json", tmp_path / "l.parquet", "--scores", "p_*", "--label", "label")
     shown = run(*words).stdout
     assert sum(f"'{name}'" in shown or f"│ {name} " in shown for name in names) == 6
+
+
+@pytest.mark.parametrize("share", ["nan", "-0.1", "1.5", "inf"])
+def test_the_share_of_rows_left_out_is_named_as_the_option(share: str, data: Data) -> None:
+    said = bad("check", data.certificate, data.labelled, "--max-dropped", share)
+    assert said.startswith("error: --max-dropped must be a share of the rows from 0 to 1, got ")

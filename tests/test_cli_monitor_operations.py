@@ -95,6 +95,28 @@ def test_other_spellings_copies_and_rewritten_files_count_once(folder: Path) -> 
     assert "--replace" in said
 
 
+def test_an_export_that_delivers_the_last_month_again_is_told(folder: Path) -> None:
+    words = ("monitor", "source.parquet", "--label", "diagnosis", "--state", "by-file", "--force")
+    good(*words, "visits/04.parquet")
+    Path("new").mkdir()
+    shutil.copy("visits/04.parquet", "new/05.parquet")
+    said = good(*words, "new/05.parquet").stderr
+    assert "new/05.parquet has the same content as" in said
+    assert good(*words, "new/05.parquet").stderr == ""
+    deliver("05.parquet", 5, USUAL)
+    shutil.copy("visits/05.parquet", "new/05.parquet")  # the right one
+    found = json.loads(good(*words, "new/05.parquet", "--json").stdout)
+    assert rows_of(found) == {"04": 2500, "05": 2500}
+
+
+def test_a_source_is_no_period(folder: Path) -> None:
+    shutil.copy("source.parquet", "visits/source.parquet")
+    said = "is SOURCE too, and labelled rows cannot be compared with themselves"
+    for source, targets in (("source.parquet", "source.parquet"), ("visits/source.parquet", "visits")):
+        shown = run("monitor", source, targets, "--label", "diagnosis", "--force")
+        assert (shown.exit_code, said in shown.stderr) == (2, True)
+
+
 def test_an_alert_whose_page_failed_is_told_next_time(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     deliver("05.parquet", 5, OUTBREAK)
     deliver("06.parquet", 6, USUAL)  # so that the last period is fine
@@ -122,6 +144,40 @@ def with_hole(name: str, month: int, n_bad: int) -> None:
 def gauges(file: str = "pacshift.prom") -> dict[str, float]:
     lines = [line.rsplit(" ", 1) for line in Path(file).read_text().splitlines() if line[0] != "#"]
     return {name.removeprefix("pacshift_"): float(value) for name, value in lines}
+
+
+def deliver_beside(how: str) -> tuple[list[Path], str]:
+    """A delivery that is left out because of its place or its kind: its files, and what is said of the last."""
+    bad_file = Path("visits", "05.parquet")
+    if how == "another kind":
+        deliver("05.parquet", 5, USUAL)
+        return [bad_file.rename("visits/05.pq")], "may hold rows, but would not be counted"
+    if how == "dead link":
+        bad_file.symlink_to("none")
+        return [bad_file], "a link to nothing"
+    if how == "damaged copies":
+        bad_file.write_bytes(b"damaged")
+        return [bad_file, Path(shutil.copy(bad_file, "visits/05b.parquet"))], "have the same content"
+    return [Path(shutil.copy("visits/04.parquet", "visits/05.parquet"))], "have the same content"
+
+
+@pytest.mark.parametrize("how", ["another kind", "dead link", "copy", "damaged copies"])
+def test_a_file_that_is_no_table_of_its_own_does_not_keep_the_others_waiting(how: str, folder: Path) -> None:
+    bad_files, reason = deliver_beside(how)
+    deliver("06.parquet", 6, USUAL)
+    rows = pa.parquet.read_table("visits/06.parquet")
+    Path("visits/06.parquet").unlink()
+    pa.csv.write_csv(rows, "visits/06.csv")  # a delivery of another kind is as good
+    for _ in range(2):
+        shown = run("monitor", "source.parquet", "visits", *BY_MONTH, "--json")
+        assert shown.exit_code == 2
+        found = json.loads(shown.stdout)
+        assert rows_of(found) == {"2026-03": 2500, "2026-04": 2500, "2026-06": 2500}
+        assert {Path(one["file"]).name for one in found["not_counted"]} == {file.name for file in bad_files}
+        assert reason in shown.stderr
+    for file in bad_files:
+        file.unlink()
+    assert rows_of(monitored()) == {"2026-03": 2500, "2026-04": 2500, "2026-06": 2500}
 
 
 @pytest.mark.parametrize("damage", ["nan", "bytes", "columns", "empty"])

@@ -178,3 +178,27 @@ def test_a_period_of_which_nothing_is_left_is_refused(tmp_path: Path, monkeypatc
     ):
         counted(path, Cut("month", "seen"), drop_invalid=0.5)
     assert "2026-01" not in counted(path, Cut("month", "seen"), drop_invalid=1.0).periods
+
+
+@pytest.mark.parametrize("batch", [30, 1 << 20])
+def test_a_period_that_has_lost_its_groups_is_refused(
+    batch: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where it makes up few rows of the table; a group is lost in the period in which it has no row."""
+    monkeypatch.setattr("pacshift.rows.arrow.source.BATCH_VALUES", batch)
+    scores, path, cut = SCORES.copy(), tmp_path / "t.parquet", Cut("month", "seen")
+    in_january, patient = np.datetime64("2026-02-01") > TIMES, pa.array(np.arange(N) % 2)
+    scores[in_january & (np.arange(N) % 2 == 0)] = np.nan
+    for bad, most, said in (
+        (scores, 0.05, "2026-01: 1 group has no row .* 50 % of 2 groups"),
+        (np.where(in_january[:, None], np.nan, SCORES), 0.5, "2026-01: 2 groups have no row .* 100 % of 2 groups"),
+    ):
+        pa.parquet.write_table(table(bad, days=TIMES).append_column("patient", patient), path)
+
+        def count(most: float) -> CountedRows:
+            rows = read_rows(path, classes=NAMES, group="patient", within=cut.keys, drop_invalid=most)
+            return count_periods(rows, cut)
+
+        with pytest.raises(InputError, match=said):
+            count(most)
+        assert count(1.0).periods["2026-02"].target.n_target == 2

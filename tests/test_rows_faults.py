@@ -283,9 +283,28 @@ def test_a_label_that_is_no_number_is_no_label(tmp_path: Path) -> None:
         read(path, label="label").tally()
 
 
+@pytest.mark.parametrize("batch", [64, 1 << 20])
+def test_only_a_few_groups_are_left_out(batch: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A few rows may be half of the groups. A group that has another row is not left out."""
+    monkeypatch.setattr("pacshift.rows.arrow.source.BATCH_VALUES", batch)
+    scores = np.full((1000, 2), 0.5)
+    scores[900:950] = np.nan
+    for others, lost in ((np.arange(100), 50), (np.arange(100) // 10, 5), (np.arange(100) % 50, 0)):
+        groups = np.append(np.zeros(900, int), 1 + others)
+        frame = pa.table({"p_a": scores[:, 0], "p_b": scores[:, 1], "patient": groups})
+        if lost:
+            n_groups = len(np.unique(groups))
+            with pytest.raises(
+                InputError, match=rf"{lost} groups have no row .* of {n_groups} groups, and at most"
+            ):
+                read(frame, group="patient", drop_invalid=True).tally()
+        drop = lost / len(np.unique(groups)) if lost else True
+        assert read(frame, group="patient", drop_invalid=drop).tally().n_target == len(np.unique(groups)) - lost
+
+
 @pytest.mark.parametrize("group", [None, "patient"])
 def test_only_a_few_rows_are_left_out(group: str | None) -> None:
-    """With groups it is the share of all rows, not of those that were chosen."""
+    """With groups it is the share of all rows, not of those that were chosen, and that of the groups."""
     scores = np.full((200, 2), 0.5)
     scores[:20] = np.nan
     frame = pa.table({"p_a": scores[:, 0], "p_b": scores[:, 1], "patient": np.arange(200) // 10})
@@ -298,7 +317,8 @@ def test_only_a_few_rows_are_left_out(group: str | None) -> None:
     few = frame.slice(10)
     with pytest.raises(InputError, match=r"5\.26 % of 190 rows"):
         read(few, group=group, drop_invalid=True).tally()
-    assert read(frame.slice(11), group=group, drop_invalid=True).tally().n_target == (180 if group is None else 18)
+    most = 0.05 if group is None else 1 / 19
+    assert read(frame.slice(11), group=group, drop_invalid=most).tally().n_target == (180 if group is None else 18)
     for wrong in (-0.1, 1.5, float("nan"), "yes", None):
         with pytest.raises(InputError, match="drop_invalid must be True, False or the share"):
             read(frame, drop_invalid=wrong)  # type: ignore[arg-type]

@@ -12,7 +12,19 @@ import pyarrow.parquet
 import pytest
 
 from commands import NAMES, Data, bad, good
-from pacshift import Certificate, InputError, Monitor, Population, Tally, accept, calibrate, compare, prevalence
+from pacshift import (
+    Certificate,
+    InputError,
+    Monitor,
+    Population,
+    Tally,
+    accept,
+    calibrate,
+    check,
+    compare,
+    prevalence,
+    read,
+)
 from pacshift.scores.check import ScoreMatrix
 from pacshift.tally import repeats
 from pacshift.tally.counter import Counter, CountOptions
@@ -162,6 +174,19 @@ def test_a_source_of_copies_is_refused(verb: str, thrice: Any) -> None:
         InputError, match=rf"^{rows}: every row is there 3 times: .* by their id, not by their scores"
     ):
         VERBS[verb](*thrice, TARGET)
+
+
+def test_copies_are_no_evidence_for_a_check(thrice: Any, tmp_path: Path) -> None:
+    scores, labels = drawn(1000, 1)
+    made = calibrate(scores, labels, TARGET)
+    with pytest.raises(InputError, match=r"^check: every row is there 3 times"):
+        check(made, *thrice)
+    table = pa.table({f"p_{place}": column for place, column in enumerate(thrice[0].T)})
+    pa.parquet.write_table(table.append_column("label", pa.array(thrice[1])), tmp_path / "t.parquet")
+    with pytest.raises(InputError, match="every row is there 3 times"):
+        check(made, read(tmp_path / "t.parquet", label="label", like=made))
+    units = np.repeat(np.arange(len(thrice[1]) // 3), 3)
+    assert check(made, *thrice, groups=units).n_judged == len(units) // 3
 
 
 def test_a_class_of_copies_is_named_and_groups_are_the_way_out(thrice: Any) -> None:

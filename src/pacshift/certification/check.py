@@ -9,6 +9,7 @@ from pacshift.arrays import BoolArray, Label, LabelsLike, ScoresLike, scipy
 from pacshift.bounds import Interval, binomial_cut, clopper_pearson
 from pacshift.certificate import Certificate
 from pacshift.certificate.certificate import require_same_classes
+from pacshift.certification.counted import check_repeats
 from pacshift.errors import InputError
 from pacshift.evaluation import Evaluation, EvaluationCounts
 from pacshift.rows.base import Rows
@@ -178,8 +179,8 @@ def check(
     Raises
     ------
     InputError
-        If the sets or scores do not fit the certificate, a label is not among its classes, a row has no group, or
-        ``level`` is not a share.
+        If the sets or scores do not fit the certificate, a label is not among its classes, a row has no group, all
+        rows are there several times, or ``level`` is not a share.
 
     Examples
     --------
@@ -217,6 +218,8 @@ def check(
         rows = memory(scores, labels, name="check", role="source", softmax=certificate.softmax, groups=groups)
     if sets is None:
         (found,) = misses(rows, [lambda batch: certificate.sets_of_rows(batch.given)])
+        if rows.again != "never":  # copies would count as evidence
+            check_repeats(rows.tally(certificate.own_transform(), soft=False), name=rows.name)
         return _judged(certificate, found, level, _seen_as(certificate, rows))
     if not len(sets) or sets.shape[1:] != (len(classes),):
         raise InputError(

@@ -59,12 +59,14 @@ class Data:
     """Reads rows that say after a refusal what labels would bring."""
 
 
-def check_repeats(tally: Tally, labelled: Tally | None = None) -> tuple[str, ...]:
+def check_repeats(tally: Tally, labelled: Tally | None = None, *, name: str = "source") -> tuple[str, ...]:
     """Refuse labelled rows that are all there several times, and warn of other copies; what was said.
+
+    ``name`` is what the labelled rows of ``tally`` are called.
 
     A target of copies is no reason to refuse: a monitor has counted it, and must go on.
     """
-    sides = [("source", source_repeats(tally)), ("target", target_repeats(tally))]
+    sides = [(name, source_repeats(tally)), ("target", target_repeats(tally))]
     if labelled is not None:
         sides.append(("labelled target", source_repeats(labelled)))
     notes = []

@@ -409,7 +409,14 @@ class Monitor:
         """Count a delivery and add its rows to their periods; None if all of them were counted before."""
         saved, known = self._saved, self.deliveries
         sha256 = None if file is None else file_sha256(file)
-        if replace is None and sha256 is not None and any(one.sha256 == sha256 for one in known):
+        same = [one for one in known if sha256 is not None and one.sha256 == sha256]
+        if replace is None and same:
+            if all(one.name != str(file) for one in same):  # an export that hangs delivers the old rows anew
+                tell(
+                    f"{file} has the same content as {same[0].called}, which was counted. It is not counted again."
+                )
+                again = Delivery(str(file), sha256, 0)
+                self._state.change(deliveries=(*(one for one in known if one.name != str(file)), again))
             return None
         own = [one for one in known if file is not None and one.name == str(file)]
         own_parts = {name: digest for one in own for name, digest in one.parts.items()}
@@ -419,7 +426,9 @@ class Monitor:
             assert file is not None
             others = [other for other in files if other is not None]
             others += [Path(one.name) for one in known if one.name is not None]
-            return next(iter(own_parts), None) or period_name(file, others, () if own else saved.periods)
+            return next(iter(own_parts), None) or period_name(
+                file, others, () if any(one.rows for one in own) else saved.periods
+            )
 
         keys = {one.name: one.keys for one in saved.periods.values() if one.keys is not None}
         counted = count(file, Known(keys, self.certificate, sum(one.rows for one in known), name))

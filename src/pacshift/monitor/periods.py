@@ -143,7 +143,7 @@ class Delivery:
                 "Give the new rows alone, or name the column that identifies a row from the first run on: "
                 "key=COLUMN."
             )
-        if self.name is not None and any(self.name == one.name for one in known):
+        if self.name is not None and any(self.name == one.name and one.rows for one in known):
             raise InputError(
                 f"{self.name} was counted before with other content, so some of its rows might be counted twice. "
                 "Count a corrected period anew, from all of its rows, with replace=True. To let a file grow, name "

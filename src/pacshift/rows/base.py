@@ -146,12 +146,12 @@ def droppable(drop_invalid: bool | float) -> float:
     return float(drop_invalid)
 
 
-def require_few(n_dropped: int, n_rows: int, at_most: float, what: str) -> None:
-    """Refuse to leave out more than a share of the rows: what is promised is about the others."""
+def require_few(n_dropped: int, n_rows: int, at_most: float, what: str, unit: str = "rows") -> None:
+    """Refuse to leave out more than a share of the rows, or groups: what is promised is about the others."""
     if n_dropped > at_most * n_rows:
         raise InputError(
-            f"{what}. That is {percent(n_dropped / n_rows)} of {n_rows:,} rows, and at most {given(at_most)} may "
-            "be left out: nothing is promised for them. Fix them, or allow more: drop_invalid=SHARE."
+            f"{what}. That is {percent(n_dropped / n_rows)} of {n_rows:,} {unit}, and at most {given(at_most)} "
+            "may be left out: nothing is promised for them. Fix them, or allow more: drop_invalid=SHARE."
         )
 
 

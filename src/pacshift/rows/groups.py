@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 from pacshift.arrays import BoolArray, IntArray, KeyArray
 from pacshift.errors import InputError
 from pacshift.progress import Progress
-from pacshift.rows.base import NO_GROUP, Batch, Pass, Rows
+from pacshift.rows.base import NO_GROUP, Batch, Pass, Rows, require_few
 from pacshift.tally.coins import group_coins, rows_digest
 from pacshift.tally.groups import Grouped, LabelsPer, choose_labelled, choose_rows, row_keys
 from pacshift.tally.once import Input, Role
+from pacshift.words.numbers import have
 
 Periods = Callable[[Batch], IntArray]
 """The period of each row of a batch, where there is one row per group and period."""
@@ -35,14 +36,15 @@ _LEAST_TAKEN = 1 << 10  # rows: each batch costs some calls
 class Keys:
     """What the choice needs of a batch: its usable rows, and of each the hash of its group and its own number.
 
-    ``digests`` are those of each period's rows, under 0 where there are no ``periods``. ``marks`` are the labels
-    of target rows, where some are known.
+    ``digests`` are those of each period's rows, under 0 where there are no ``periods``. ``lost`` are the groups of
+    rows that cannot be used, in the same way. ``marks`` are the labels of target rows, where some are known.
     """
 
     kept: BoolArray
     names: KeyArray
     rows: KeyArray
     digests: dict[int, KeyArray]
+    lost: dict[int, KeyArray]
     periods: IntArray | None = None
     marks: IntArray | None = None
 
@@ -65,6 +67,8 @@ def keys_of(batch: Batch, role: Role, within: Periods | None = None) -> Keys:
     if missing is not None and (bad := usable & missing).any():
         batch.leave_out(bad, NO_GROUP)
         kept = usable & ~missing
+    unusable = ~usable if missing is None else ~usable & ~missing
+    lost = names[unusable]
     own: Any = slice(None) if kept is usable else kept[usable]
     scores, labels, names = batch.given[own], batch.labels, names if kept.all() else names[kept]
     labels = None if labels is None else labels[own]
@@ -76,11 +80,12 @@ def keys_of(batch: Batch, role: Role, within: Periods | None = None) -> Keys:
         digest += rows_digest(names[part], rows[part])
     marks = labels if role == "target" else None
     if within is None:
-        return Keys(kept, names, rows, {0: digest}, None, marks)
-    periods = within(batch)[kept]
+        return Keys(kept, names, rows, {0: digest}, {0: np.unique(lost)}, None, marks)
+    periods, lost_in = within(batch)[kept], within(batch)[unusable]
+    each_lost = {period: np.unique(lost[lost_in == period]) for period in np.unique(lost_in).tolist()}
     each = ((period, periods == period) for period in np.unique(periods).tolist())
     digests = {period: rows_digest(names[of_it], rows[of_it]) for period, of_it in each}
-    return Keys(kept, names, rows, digests, periods, marks)
+    return Keys(kept, names, rows, digests, each_lost, periods, marks)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,15 +93,23 @@ class Choice:
     """One row of each group.
 
     ``places`` numbers the rows in the order in which the table is read, ``names`` are the hashes of their groups,
-    and ``n_by_period`` counts the usable rows in all, under 0 where there are no periods. ``digest`` is that of
-    all usable rows, in whatever periods. ``found`` is what the pass that chose has found.
+    and ``n_by_period`` counts the usable rows in all, under 0 where there are no periods. So does ``n_lost`` the
+    groups without a usable row. ``digest`` is that of all usable rows, in whatever periods. ``found`` is what the
+    pass that chose has found.
     """
 
     places: IntArray
     names: KeyArray
     n_by_period: dict[int, int]
+    n_lost: dict[int, int]
     digest: str
     found: Pass
+
+
+def require_groups(n_lost: int, n_chosen: int, at_most: float, where: str) -> None:
+    """Refuse to leave out more than a share of the groups, of which each counts as one row."""
+    what = f"{where}: {have(n_lost, 'group')} no row that can be used"
+    require_few(n_lost, n_lost + n_chosen, at_most, what, "groups")
 
 
 def _joined(parts: list[NDArray[Any]]) -> NDArray[Any]:
@@ -133,9 +146,19 @@ class Chooser:
             chosen = choose_rows(groups, coins, numbers)
         kept = _joined([part.kept for part in parts])
         places = chosen if kept.all() else np.flatnonzero(kept)[chosen]
+        periods = [part.periods for part in parts if part.periods is not None]
+        chosen_in: Any = _joined(periods)[chosen] if periods else 0
+        n_lost = {}
+        for period in sorted({period for part in parts for period in part.lost}):
+            lost = np.concatenate([part.lost[period] for part in parts if period in part.lost])
+            n_lost[period] = len(np.setdiff1d(lost, names[chosen[chosen_in == period]]))
+        if self.within is None:
+            require_groups(n_lost[0], len(chosen), rows.drop_invalid, rows.described)
         n_by_period = {period: int(digest[0]) for period, digest in digests.items()}
         in_all = np.sum(list(digests.values()), axis=0, dtype="<u8")
-        self.choice = Choice(places, names[chosen], n_by_period, in_all.tobytes().hex(), deepcopy(rows.last))
+        self.choice = Choice(
+            places, names[chosen], n_by_period, n_lost, in_all.tobytes().hex(), deepcopy(rows.last)
+        )
         return self.choice
 
 

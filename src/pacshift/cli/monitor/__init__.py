@@ -181,7 +181,7 @@ def monitor(
                 look_at_first_rows(*rows)
                 for target in targets:
                     if target.suffix != ".tally":
-                        list_files(target)
+                        list_files(target, lambda _file, _why: None)
 
             for file in [out] if table is None else [out, table]:
                 options.require_new(file, force, look)
@@ -196,8 +196,8 @@ def monitor(
                     go_back(watch)
                 choose_certificate(watch, given, watching.adopt, model_id)
                 if watching.labelled is None:
-                    soft, group = chosen.needs_soft, columns.group
-                    not_counted = follow(watch, targets, read, watching, group=group, soft=soft, silent=silent)
+                    about: Any = {"source": source, "group": columns.group, "soft": chosen.needs_soft}
+                    not_counted = follow(watch, targets, read, watching, **about, silent=silent)
                 else:
                     first = source, label, counted, found
                     label_period(watch, first, targets, read, watching.labelled, silent=silent)

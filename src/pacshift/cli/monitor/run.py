@@ -76,6 +76,7 @@ def follow(
     read: Callable[..., Rows],
     watching: Watching,
     *,
+    source: Path,
     group: str | None,
     soft: bool,
     silent: bool,
@@ -89,6 +90,8 @@ def follow(
 
     def count(file: Path, known: Known) -> CountedRows:
         """The rows of a file by period."""
+        if file.is_relative_to(source.resolve()):
+            raise InputError(f"{file} is SOURCE too, and labelled rows cannot be compared with themselves.")
         if file.suffix == ".tally":
             tally = Tally.load(file)
             if tally.n_source or tally.classes != classes:
@@ -107,14 +110,16 @@ def follow(
         key, keys = watching.key, known.keys
         return count_periods(rows, cut, soft=soft, in_use=known.in_use, key=key, known_keys=keys)
 
+    refuse = None if watching.replace else lambda file, error: not_counted.update({str(file): error})
     files = [
-        file.resolve() for path in targets for file in ([path] if path.suffix == ".tally" else list_files(path))
+        file.resolve()
+        for path in targets
+        for file in ([path] if path.suffix == ".tally" else list_files(path, refuse))
     ]
     # What must be the same in every run, or rows would be cut or chosen otherwise and count again.
     reading = {"timestamp": watching.timestamp, "period": None if unit is None else str(unit)}
     reading |= {"key": watching.key, "group": group}
     bar = partial(progress, silent=silent)
-    refuse = None if watching.replace else lambda file, error: not_counted.update({str(file): error})
     watch.follow(files, count, replace=watching.replace, reading=reading, refuse=refuse, tell=note, bar=bar)
     if not_counted and not watch.history:  # there is nothing else to say
         raise next(iter(not_counted.values()))

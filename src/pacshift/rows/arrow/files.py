@@ -3,11 +3,11 @@
 import os
 import re
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from glob import glob
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from pacshift.errors import InputError, users_line
 from pacshift.files.writing import FOLDER_TABLES, is_in_table
@@ -17,6 +17,9 @@ from pacshift.rows.columns import Columns
 from pacshift.scores.names import shorten
 from pacshift.tally.once import counted_twice, repeated_files
 from pacshift.words.numbers import one_of
+
+Refuse: TypeAlias = Callable[[Path, InputError], None]
+"""Is told of a file that is left out, and why."""
 
 KINDS = {suffix: kind.__name__.lower() for suffix, kind in FORMATS.items()}
 
@@ -51,11 +54,12 @@ MAY_HOLD_ROWS = {*_OTHER_TABLES, *_COMPRESSED}
 """Tables of other kinds, and compressed ones, that are not read in a folder."""
 
 
-def list_files(paths: Tables) -> list[Path]:
+def list_files(paths: Tables, refuse: Refuse | None = None) -> list[Path]:
     """The files themselves, and all score tables in the folders, in the order of their names.
 
     Every proof is about independent rows, so a file that would be counted twice is refused, and so are folders
-    where a log says which files count.
+    where a log says which files count. ``refuse`` is for files that are read one by one, of whatever kind: it is
+    called with one that cannot be read or would be counted twice, and why, and the others are listed.
     """
     several: Any = [paths] if isinstance(paths, (str, os.PathLike)) else paths
     try:
@@ -66,16 +70,20 @@ def list_files(paths: Tables) -> list[Path]:
         raise InputError(
             f"a table is a file, a folder, a list of them, or a frame, got {type(paths).__name__}."
         ) from None
-    files = [file for path in named for file in _expand(path)]
+    files = [file for path in named for file in _expand(path, refuse)]
     if not files:
         raise InputError("no table given: name at least one file or folder.")
     _require_plain(files)
     kinds = sorted({KINDS[file.suffix.lower()] for file in files})
-    if len(kinds) > 1:
+    if len(kinds) > 1 and refuse is None:
         raise InputError(f"one table cannot mix {' and '.join(kinds)} files. Name the files of one kind.")
-    for first, second, *_ in repeated_files(files):
-        if first.samefile(second) or _has_rows(first):  # files without rows are alike: Spark leaves some
-            raise counted_twice(first, second)
+    for first, *others in repeated_files(files):
+        for second in others:
+            if first.samefile(second) or _has_rows(first):  # files without rows are alike: Spark leaves some
+                if refuse is None:
+                    raise counted_twice(first, second)
+                refuse(second, counted_twice(first, second))
+                files.remove(second)
     return files
 
 
@@ -83,15 +91,18 @@ def _has_rows(file: Path) -> bool:
     kind = FORMATS[file.suffix.lower()]
     if not issubclass(kind, FileSource):  # who writes arrays without rows?
         return True
-    source = kind([file])
-    with readable_file(file):
-        return any(batch.num_rows for batch in source.batches_of(str(file), list(source.schema)[:1], 1))
+    try:
+        source = kind([file])
+        with readable_file(file):
+            return any(batch.num_rows for batch in source.batches_of(str(file), list(source.schema)[:1], 1))
+    except InputError:  # nobody knows
+        return True
 
 
-def _expand(path: Path) -> list[Path]:
+def _expand(path: Path, refuse: Refuse | None) -> list[Path]:
     try:
         if path.is_dir():
-            return _tables_in(path)
+            return _tables_in(path, refuse)
         exists = path.exists()
     except OSError as error:  # a name that is too long, a folder that may not be entered
         raise InputError(f"cannot read {error.filename or path}: {error.strerror or error}.") from None
@@ -102,7 +113,7 @@ def _expand(path: Path) -> list[Path]:
     if not exists and (str(path) == "-" or re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/", str(path))):
         raise InputError(f"{path}: URLs and standard input are not read. Save the table as a file first.")
     if not exists and (found := sorted(map(Path, glob(str(path))))):  # a pattern, which no file is called
-        return [file for one in found for file in _expand(one)]
+        return [file for one in found for file in _expand(one, refuse)]
     if not exists:
         raise InputError(f"{path}: no such file or folder.")
     if path.suffix.lower() not in KINDS:
@@ -113,37 +124,40 @@ def _expand(path: Path) -> list[Path]:
     return [path]
 
 
-def _tables_in(folder: Path) -> list[Path]:
+def _tables_in(folder: Path, refuse: Refuse | None) -> list[Path]:
     """The tables in a folder and below it, in the order of their names.
 
-    What may hold rows but would not be read is refused; a warning names other files. Hidden ones are no data:
-    Spark and others leave _SUCCESS, .crc and _metadata beside it.
+    What may hold rows but would not be read is refused, with ``refuse`` alone; a warning names other files. Hidden
+    ones are no data: Spark and others leave _SUCCESS, .crc and _metadata beside it.
     """
 
     def fail(error: OSError) -> None:  # otherwise passed over
         raise error
 
-    tables, unread, others = list[Path](), list[str](), list[Path]()
+    tables, unread, others = list[Path](), dict[Path, str](), list[Path]()
     for place, folders, names in os.walk(folder, onerror=fail):
         folders[:] = [name for name in folders if name[0] not in "._"]
         for path in (Path(place, name) for name in [*folders, *names] if name[0] not in "._"):
             if path.is_symlink() and not path.exists():
-                unread.append(f"{path} (a link to nothing)")
+                unread[path] = f"{path} (a link to nothing)"
             elif path.is_symlink() and path.is_dir():
                 if not path.resolve().is_relative_to(folder.resolve()):  # else its files are found anyway
-                    unread.append(f"{path} (a link to another folder)")
+                    unread[path] = f"{path} (a link to another folder)"
             elif path.suffix.lower() in MAY_HOLD_ROWS:
-                unread.append(str(path))
+                unread[path] = str(path)
             elif is_in_table(path, folder) and path.is_file():
                 tables.append(path)
             elif not path.is_dir():
                 others.append(path)
     _require_plain(tables)
-    if unread:
-        raise InputError(
-            f"{folder}: {shorten(sorted(unread))} may hold rows, but would not be counted: of a folder "
-            f"{', '.join(FOLDER_TABLES)} are read. Convert it, or move what is no part of the table."
+    for files in [[one] for one in sorted(unread)] if refuse else [sorted(unread)] if unread else []:
+        error = InputError(
+            f"{folder}: {shorten([unread[one] for one in files])} may hold rows, but would not be counted: of a "
+            f"folder {', '.join(FOLDER_TABLES)} are read. Convert it, or move what is no part of the table."
         )
+        if refuse is None:
+            raise error
+        refuse(files[0], error)
     if not tables:
         raise InputError(f"{folder}: no table in this folder (looked for {', '.join(FOLDER_TABLES)}).")
     if others:
