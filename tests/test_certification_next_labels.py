@@ -184,8 +184,9 @@ def test_the_first_certificate_of_a_sheet_fixes_what_later_looks_are_planned_wit
 
 
 def test_a_sheet_that_may_only_be_read_certifies_with_a_warning(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """One that is seen without logging, and on the command line, which leaves out a ``UserWarning``."""
     world, path = World(5), tmp_path / "s.csv"
     world.filled(np.arange(200)).save(path)
 
@@ -194,12 +195,13 @@ def test_a_sheet_that_may_only_be_read_certifies_with_a_warning(
 
     sheet = LabelSheet.load(path)
     monkeypatch.setattr("pacshift.certification.sheet_file.atomic_write", refuse)
-    assert not world.certify(sheet).trivial
+    said = "It should say what its thresholds are planned with"
+    with pytest.warns(RuntimeWarning, match=rf"Read-only file system\. {said}"):
+        assert not world.certify(sheet).trivial
     path.unlink()
     os.mkfifo(path)
-    assert not world.certify(sheet).trivial
-    assert "s.csv: it is no regular file. It should" in caplog.text
-    assert "Read-only file system. It should say what its thresholds are planned with" in caplog.text
+    with pytest.warns(RuntimeWarning, match=rf"s\.csv: it is no regular file\. {said}"):
+        assert not world.certify(sheet).trivial
 
 
 def test_later_looks_come_into_reach_and_never_cost_anything() -> None:

@@ -44,11 +44,13 @@ def test_the_new_file_appears_whole(tmp_path: Path) -> None:
 def test_a_new_file_has_the_permissions_of_the_old_one(mode: int, tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_text("old")
+    group = 4321 if os.geteuid() == 0 else os.getgroups()[-1]
+    os.chown(path, -1, group)
     path.chmod(mode)
     with atomic_write(path) as draft:
         assert draft.stat().st_mode & 0o777 == 0o600  # nobody else reads it meanwhile
         draft.write_text("new")
-    assert (path.read_text(), path.stat().st_mode & 0o777) == ("new", mode)
+    assert (path.read_text(), path.stat().st_mode & 0o777, path.stat().st_gid) == ("new", mode, group)
     with atomic_write(tmp_path / "b.txt", private=True) as draft:
         draft.write_text("secret")
     assert (tmp_path / "b.txt").stat().st_mode & 0o777 == 0o600

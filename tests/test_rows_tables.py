@@ -148,7 +148,7 @@ def test_folders_are_read_without_what_others_leave_there(tmp_path: Path) -> Non
     (tmp_path / "part=1").mkdir()
     save(table.slice(0, 60), tmp_path / "part=1" / "a.parquet")
     save(table.slice(60), tmp_path / "b.parquet")
-    for litter in ("_SUCCESS", ".b.parquet.crc", "_metadata.parquet", "notes.txt"):
+    for litter in ("_SUCCESS", ".b.parquet.crc", "_metadata.parquet", "Thumbs.db", "desktop.ini", "notes.txt"):
         (tmp_path / litter).write_text("no table")
     with pytest.warns(UserWarning, match=r"left out, because these are no tables: '[^,]*notes\.txt'\.$") as caught:
         rows = read(tmp_path, label="label")

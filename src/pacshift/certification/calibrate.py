@@ -2,6 +2,7 @@
 
 import logging
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
@@ -18,7 +19,7 @@ from pacshift.certification.label_sheet import LabelSheet
 from pacshift.certification.request import Request, check_request, require_fit
 from pacshift.certification.sheet_file import fix_path
 from pacshift.defaults import DELTA, EPSILON
-from pacshift.errors import InputError, did_you_mean
+from pacshift.errors import InputError, did_you_mean, users_line
 from pacshift.methods import Method, resolve_method
 from pacshift.methods.base import score_for
 from pacshift.methods.ps_lp import ClassBalance, balanced
@@ -281,9 +282,10 @@ def certified(
         try:
             fix_path(labels.file, data.labelled.path)  # later looks at it must plan the same
         except InputError as error:  # a folder that may only be read
-            logger.warning(
+            said = (
                 f"{error} It should say what its thresholds are planned with: until it is filled in, "
                 "change neither its pilot, the source nor score=."
             )
+            warnings.warn(said, RuntimeWarning, stacklevel=users_line())  # no note of the certificate says it
     made = measured(certificate, data, chosen, sizes=True)
     return made if rows is None or rows.columns is None else replace(made, columns=rows.columns)

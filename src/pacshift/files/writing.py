@@ -53,7 +53,8 @@ def atomic_write(path: PathLike, *, overwrite: bool = True, private: bool = Fals
     room = MAX_NAME_BYTES - len(os.fsencode(head + tail))
     stem = os.fsencode(final.stem)[: max(room, 0)].decode("utf-8", "ignore")
     draft, lock = final.with_name(f"{head}{stem}{tail if room >= 0 else '.part'}"), None
-    mode = 0o600 if private else stat.S_IMODE(final.stat().st_mode) if final.exists() else None
+    old = final.stat() if final.exists() else None
+    mode = 0o600 if private else stat.S_IMODE(old.st_mode) if old is not None else None
     try:  # from before the draft exists: a signal may arrive at any moment
         _remove_stale_drafts(final.parent)
         lock = _create_locked(draft, 0o666 if mode is None else 0o600)
@@ -63,6 +64,9 @@ def atomic_write(path: PathLike, *, overwrite: bool = True, private: bool = Fals
         except OSError as error:
             if error.errno not in _NO_LOCKS:  # file systems that cannot
                 raise
+        if old is not None and hasattr(os, "chown"):
+            with suppress(OSError):  # a group that this user is not in
+                os.chown(draft, -1, old.st_gid)
         if mode is not None:
             os.chmod(draft, mode)
         os.replace(draft, final)

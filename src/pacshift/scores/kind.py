@@ -217,8 +217,8 @@ class ScoreKind:
         -------
         ScoreKind
         """
-        kind = cls(low, high, least_top, False, _are_scores(sums) and whole, sums)
-        return replace(kind, sums_to_one=_all_sum_to_one(kind))
+        sums_to_one = _all_sum_to_one(low, high, sums)
+        return cls(low, high, least_top, sums_to_one, _are_scores(sums) and whole, sums)
 
     @classmethod
     def of_rows(cls, scores: NDArray[np.floating[Any]]) -> "ScoreKind":
@@ -304,7 +304,9 @@ class ScoreKind:
     _RULES: ClassVar[Rules] = {
         "scores lie between the smallest and the largest": lambda self: self.low <= self.least_top <= self.high,
         "top scores lie in a range": lambda self: self.tops is None or self.tops[0] <= self.tops[1],
-        "rows that sum to 1 were seen to": lambda self: self.sums_to_one == _all_sum_to_one(self),
+        "rows that sum to 1 were seen to": lambda self: (
+            self.sums_to_one == _all_sum_to_one(self.low, self.high, self.sums)
+        ),
         "whole numbers are scores with sums": lambda self: not self.whole or _are_scores(self.sums),
         "sums are of exponentials where scores are negative": lambda self: (
             self.sums is None or self.sums.of_exponentials == (self.low < -ROUNDING)
@@ -319,10 +321,9 @@ def _are_scores(sums: RowSums | None) -> bool:
     return sums is not None and not sums.of_exponentials
 
 
-def _all_sum_to_one(kind: ScoreKind) -> bool:
+def _all_sum_to_one(low: float, high: float, sums: RowSums | None) -> bool:
     """Whether all scores lie between 0 and 1 and every row sums to 1, but for rounding."""
-    sums = kind.sums
-    return sums is not None and _in_unit(kind.low, kind.high) and _are_scores(sums) and sums.near[0] == sums.n_rows
+    return sums is not None and _in_unit(low, high) and _are_scores(sums) and sums.near[0] == sums.n_rows
 
 
 def kind_of_all(kinds: Iterable[ScoreKind | None]) -> ScoreKind | None:

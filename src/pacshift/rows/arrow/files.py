@@ -53,6 +53,9 @@ _COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".lz4", ".snappy", ".zip", ".tar", 
 MAY_HOLD_ROWS = {*_OTHER_TABLES, *_COMPRESSED}
 """Tables of other kinds, and compressed ones, that are not read in a folder."""
 
+HIDDEN_ON_WINDOWS = ("Thumbs.db", "desktop.ini")
+"""What it leaves in folders, as others leave hidden files."""
+
 
 def list_files(paths: Tables, refuse: Refuse | None = None) -> list[Path]:
     """The files themselves, and all score tables in the folders, in the order of their names.
@@ -147,7 +150,7 @@ def _tables_in(folder: Path, refuse: Refuse | None) -> list[Path]:
                 unread[path] = str(path)
             elif is_in_table(path, folder) and path.is_file():
                 tables.append(path)
-            elif not path.is_dir():
+            elif not path.is_dir() and path.name not in HIDDEN_ON_WINDOWS:
                 others.append(path)
     _require_plain(tables)
     for files in [[one] for one in sorted(unread)] if refuse else [sorted(unread)] if unread else []:
