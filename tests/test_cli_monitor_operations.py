@@ -175,9 +175,11 @@ def test_a_file_that_is_no_table_of_its_own_does_not_keep_the_others_waiting(how
         assert rows_of(found) == {"2026-03": 2500, "2026-04": 2500, "2026-06": 2500}
         assert {Path(one["file"]).name for one in found["not_counted"]} == {file.name for file in bad_files}
         assert reason in shown.stderr
+        assert '<section id="now" class="verdict limited"' in Path("monitor.html").read_text("utf-8")
     for file in bad_files:
         file.unlink()
     assert rows_of(monitored()) == {"2026-03": 2500, "2026-04": 2500, "2026-06": 2500}
+    assert '<section id="now" class="verdict good"' in Path("monitor.html").read_text("utf-8")
 
 
 @pytest.mark.parametrize("damage", ["nan", "bytes", "columns", "empty"])

@@ -151,7 +151,7 @@ def render_history(
         raise InputError(
             "the monitor has reported on no period yet, so there is no page. Give it one: update(rows)."
         )
-    gaps = monitor.gaps() if gaps is None else gaps
+    gaps, tone = monitor.gaps() if gaps is None else gaps, VERDICTS[verdicts[-1]].tone
     return render(
         "history.html",
         monitor=monitor,
@@ -161,7 +161,7 @@ def render_history(
         not_counted=not_counted or {},
         last_run=current_time().strftime(TIME_FORMAT),
         last=history[-1],
-        tone=VERDICTS[history[-1].verdict].tone,
+        tone="limited" if not_counted and tone == "good" else tone,  # all is not well while a file is left out
         counts=[(VERDICTS[one], verdicts.count(one)) for one in get_args(Verdict)],
         word_of=word_of,
         alerts=[(report, way_on(monitor, report, words)) for report in history[:-1] if report.alert][-MAX_ALERTS:],
