@@ -320,5 +320,8 @@ def test_only_a_few_rows_are_left_out(group: str | None) -> None:
     most = 0.05 if group is None else 1 / 19
     assert read(frame.slice(11), group=group, drop_invalid=most).tally().n_target == (180 if group is None else 18)
     for wrong in (-0.1, 1.5, float("nan"), "yes", None):
-        with pytest.raises(InputError, match="drop_invalid must be True, False or the share"):
+        rule = (
+            "=SHARE must lie between 0 and 1" if isinstance(wrong, float) else " must be True, False or the share"
+        )
+        with pytest.raises(InputError, match=f"drop_invalid{rule}"):
             read(frame, drop_invalid=wrong)  # type: ignore[arg-type]

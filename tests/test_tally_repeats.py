@@ -28,7 +28,7 @@ from pacshift import (
 from pacshift.scores.check import ScoreMatrix
 from pacshift.tally import repeats
 from pacshift.tally.counter import Counter, CountOptions
-from pacshift.tally.repeats import Repeats, find_repeats, source_repeats
+from pacshift.tally.repeats import Repeats, find_repeats, find_source_repeats
 
 POPULATION = Population.synthetic(3, strength=4, rows_per_class=100_000, rng=0)
 MIX = [0.5, 0.3, 0.2]
@@ -80,7 +80,7 @@ def raw_tally(scores: Any, labels: Any) -> Tally:
 )
 def test_copies_are_found(kind: str, times: int, found: dict[int, float]) -> None:
     for n_rows, share in found.items():
-        seen = [source_repeats(Tally.from_scores(*copied(kind, n_rows, seed))) for seed in range(10)]
+        seen = [find_source_repeats(Tally.from_scores(*copied(kind, n_rows, seed))) for seed in range(10)]
         label = 2 if kind == "a class twice" else None
         right = np.mean([one is not None and (one.times, one.label) == (times, label) for one in seen])
         assert right >= share, f"{right:.0%} of {n_rows:,}"
@@ -91,18 +91,18 @@ def test_copies_are_found(kind: str, times: int, found: dict[int, float]) -> Non
 def test_copies_of_rows_with_real_ties_are_found_too(form: str, n_rows: int) -> None:
     scores, labels = copied("every row twice", n_rows, 1)
     for made in (Tally.from_scores(FORMS[form](scores), labels), raw_tally(FORMS[form](scores), labels)):
-        assert getattr(source_repeats(made), "times", 1) == 2
-        assert getattr(source_repeats(made + Tally.from_target(TARGET, soft=False)), "times", 1) == 2
+        assert getattr(find_source_repeats(made), "times", 1) == 2
+        assert getattr(find_source_repeats(made + Tally.from_target(TARGET, soft=False)), "times", 1) == 2
 
 
 def test_what_is_not_sorted_is_looked_at_in_part() -> None:
     scores, labels = copied("30 % twice", 60_000, 1)
     for part in (scores, scores.astype(np.float32), scores[:3000]):
-        found = source_repeats(raw_tally(part, labels[: len(part)]))
+        found = find_source_repeats(raw_tally(part, labels[: len(part)]))
         assert found is not None
         assert found.times == 1
         assert found.n_rows < 1.2 * repeats.MOST_ROWS
-    assert source_repeats(raw_tally(*drawn(60_000, 2))) is None
+    assert find_source_repeats(raw_tally(*drawn(60_000, 2))) is None
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -111,14 +111,14 @@ def test_independent_rows_are_never_called_copies(form: str, n_rows: int) -> Non
     for seed in range(10):
         scores, labels = drawn(n_rows, seed)
         for tally in (Tally.from_scores(FORMS[form](scores), labels), raw_tally(FORMS[form](scores), labels)):
-            assert source_repeats(tally) is None
+            assert find_source_repeats(tally) is None
         again = np.random.default_rng(seed).integers(n_rows, size=n_rows)  # draws from few rows are independent
-        assert source_repeats(Tally.from_scores(FORMS[form](scores)[again], labels[again])) is None
+        assert find_source_repeats(Tally.from_scores(FORMS[form](scores)[again], labels[again])) is None
 
 
 def test_as_many_rows_of_every_class_are_no_copies() -> None:
     labels = np.repeat(np.arange(200), 50)  # by design
-    assert source_repeats(Tally.from_scores(np.eye(200)[labels], labels)) is None
+    assert find_source_repeats(Tally.from_scores(np.eye(200)[labels], labels)) is None
 
 
 def test_returns_of_the_bets_are_fair_whatever_the_population() -> None:

@@ -105,8 +105,8 @@ def calibrate(
         ``"ORACLE"``.
     rng : int, numpy.random.Generator or None, optional
         Seed of the coins that some methods throw over the data; a generator gives its next number, None is 0.
-        The same data and seed give the same certificate, in whatever order the rows come. Those of tables are
-        rounded down to 12 bits, without ``grid=False``, which moves thresholds in the fourth digit.
+        The same data and seed give the same certificate, in whatever order the rows come. True-label scores that
+        are read from tables are rounded down to 12 bits, which moves thresholds in the fourth digit.
     never_empty : bool, default False
         Add the label with the highest score to sets that would be empty. Sets only grow, so the guarantee stays.
     class_epsilon : float, optional
@@ -282,10 +282,11 @@ def certified(
         try:
             fix_path(labels.file, data.labelled.path)  # later looks at it must plan the same
         except InputError as error:  # a folder that may only be read
-            said = (
+            warnings.warn(  # no note of the certificate says it
                 f"{error} It should say what its thresholds are planned with: until it is filled in, "
-                "change neither its pilot, the source nor score=."
+                "change neither its pilot, the source nor score=.",
+                RuntimeWarning,
+                stacklevel=users_line(),
             )
-            warnings.warn(said, RuntimeWarning, stacklevel=users_line())  # no note of the certificate says it
     made = measured(certificate, data, chosen, sizes=True)
     return made if rows is None or rows.columns is None else replace(made, columns=rows.columns)

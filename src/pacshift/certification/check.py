@@ -219,7 +219,7 @@ def check(
     if sets is None:
         (found,) = misses(rows, [lambda batch: certificate.sets_of_rows(batch.given)])
         if rows.again != "never":  # copies would count as evidence
-            check_repeats(rows.tally(certificate.own_transform(), soft=False), name=rows.name)
+            check_repeats(rows.tally(certificate.own_transform(), soft=False), name="check")
         return _judged(certificate, found, level, _seen_as(certificate, rows))
     if not len(sets) or sets.shape[1:] != (len(classes),):
         raise InputError(

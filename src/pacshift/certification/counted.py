@@ -32,9 +32,9 @@ from pacshift.rows.base import Rows
 from pacshift.rows.memory import pair
 from pacshift.scores.transforms import Transform
 from pacshift.tally import Tally
-from pacshift.tally.repeats import source_repeats, target_repeats
+from pacshift.tally.repeats import find_source_repeats, find_target_repeats
 from pacshift.tally.tops import Tops
-from pacshift.words.findings import copies_note
+from pacshift.words.findings import describe_copies
 
 MAX_ROWS_READ_TWICE = 1_000_000
 """Tables with more rows, source and target together, are not read again: thresholds are then tuned on counts.
@@ -60,21 +60,21 @@ class Data:
 
 
 def check_repeats(tally: Tally, labelled: Tally | None = None, *, name: str = "source") -> tuple[str, ...]:
-    """Refuse labelled rows that are all there several times, and warn of other copies; what was said.
+    """Refuse labelled rows that are all there several times, and warn of other copies. Gives what it said.
 
-    ``name`` is what the labelled rows of ``tally`` are called.
-
-    A target of copies is no reason to refuse: a monitor has counted it, and must go on.
+    ``name`` is what the labelled rows of ``tally`` are called. A target of copies is no reason to refuse: a
+    monitor has counted it, and must go on.
     """
-    sides = [(name, source_repeats(tally)), ("target", target_repeats(tally))]
+    sides = [(name, True, find_source_repeats(tally)), ("target", False, find_target_repeats(tally))]
     if labelled is not None:
-        sides.append(("labelled target", source_repeats(labelled)))
+        sides.append(("labelled target", True, find_source_repeats(labelled)))
     notes = []
-    for rows, repeats in ((rows, repeats) for rows, repeats in sides if repeats is not None):
-        notes.append(copies_note(repeats, rows, tally.classes))
-        if repeats.times > 1 and rows != "target":
-            raise InputError(notes[-1])
-        warnings.warn(notes[-1], UserWarning, stacklevel=users_line())
+    for rows, have_labels, repeats in sides:
+        if repeats is not None:
+            notes.append(describe_copies(repeats, rows, tally.classes, have_labels=have_labels))
+            if repeats.times > 1 and have_labels:
+                raise InputError(notes[-1])
+            warnings.warn(notes[-1], UserWarning, stacklevel=users_line())
     return tuple(notes)
 
 

@@ -123,7 +123,7 @@ class RowDraw:
     seed draw the same rows, and no order of a file has any relation to the numbers. With the seed alone, as in
     sheets of version 1, a seed always drew the same ranks, and of a sorted file fixed ranks are no random sample.
     A digest of each row would not be enough: where scores are few, rows that are alike stay in their order, and
-    their labels may be sorted. Only of files that are alike to the last bit the draw is the same.
+    their labels may be sorted. Only targets that are alike to the last bit get the same draw.
 
     >>> scores = np.array([[0.25, 0.75], [1.0, 0.0], [0.5, 0.5]])
     >>> whole, parts = RowDraw(2, seed=1, n_classes=2), RowDraw(2, seed=1, n_classes=2)

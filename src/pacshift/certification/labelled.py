@@ -87,7 +87,10 @@ def labels_of(
         if not given.looks_in_reach:
             raise UnfinishedSheetError(_missing_rows(given))
         labels, look = given.label_index(tally.classes), given.looks_in_reach[0]
-        labelled, tested = _at_look(given, look, scores, labels, None, plain, tally), _tested(given, labels, look)
+        labelled, tested = (
+            _at_look(given, look, scores, labels, None, plain, tally),
+            _find_tested(given, labels, look),
+        )
     elif target.labels == "some":
         scores, labels, others = fold.labelled(target)
         labelled, tested = LabelledTarget.of_tally(_count(scores, labels, plain, tally)), np.arange(len(labels))
@@ -154,7 +157,7 @@ def at_all_looks(
         raise _unfinished(sheet, planning, tally, request)
     found = [_at_look(sheet, look, scores, labels, planning, transform, tally) for look in looks]
     if to_plan is not None:
-        require_unseen(to_plan.chance_to_see(scores[_tested(sheet, labels, looks[-1])]))
+        require_unseen(to_plan.chance_to_see(scores[_find_tested(sheet, labels, looks[-1])]))
     path = path_digest(found[0], tally, epsilon=request.epsilon - request.contamination)
     if sheet.path and sheet.path != path:
         raise InputError(
@@ -184,7 +187,7 @@ def _at_look(
             f"no row of {sheet.name} has a class: the first {n_used:,} are all {UNKNOWN}. Rows that nobody can "
             "label certify nothing."
         )
-    used, tested = np.flatnonzero(known), _tested(sheet, labels, look)
+    used, tested = np.flatnonzero(known), _find_tested(sheet, labels, look)
     n_unknown = n_used - n_pilot - len(tested) - int(blank.sum())
     left = np.asarray(transform.apply(scores[np.flatnonzero(blank)]), float) if blank.any() else None
     return LabelledTarget(
@@ -201,7 +204,7 @@ def _at_look(
     )
 
 
-def _tested(sheet: LabelSheet, labels: IntArray, look: int) -> IntArray:
+def _find_tested(sheet: LabelSheet, labels: IntArray, look: int) -> IntArray:
     """Places in a sheet of the rows that test at a look, and have a class."""
     return sheet.n_pilot + np.flatnonzero(labels[sheet.n_pilot : sheet.looks[look]] >= 0)
 

@@ -104,7 +104,7 @@ def certify(
             f"no TARGET: method {method.name} needs one. Name it after the SOURCE, or use PS-LW, which needs none."
         )
     for file in (out, page) if page is not None else (out,):
-        options.require_new(file, force, partial(_look, asked, method, promise, labels, data))
+        options.require_new(file, force, partial(_check_inputs, asked, method, promise, labels, data))
     sheet = labelled if labelled is not None and labelled.is_file() else None
     before = sheet and sheet.read_bytes()  # a first certificate fixes what later looks are planned with
     if not as_json:  # what is printed afterwards says it too
@@ -128,7 +128,7 @@ def certify(
         raise typer.Exit(NOTHING_CERTIFIED)
 
 
-def _look(
+def _check_inputs(
     asked: dict[str, Any], method: Any, promise: options.Promise, labels: dict[str, Any], data: tuple[Any, ...]
 ) -> None:
     """What the verb would refuse once it has the rows, as far as it can be known without counting them."""

@@ -47,18 +47,18 @@ class Command(_PlainFlags, TyperCommand):
     def invoke(self, ctx: Any) -> Any:
         """Run it. An old output that was not replaced is named: it could be taken for the new one."""
         named = [ctx.params.get(name) for name in _OUTPUTS if ctx.params.get("force")]
-        before = {file: _version(file) for file in named if isinstance(file, Path) and file.is_file()}
+        before = {file: _read_version(file) for file in named if isinstance(file, Path) and file.is_file()}
         try:
             refuse_beside_tallies(ctx)
             result = super().invoke(ctx)
         except BaseException as error:
-            for text in _left(before):
+            for text in _name_unreplaced(before):
                 if isinstance(error, typer.Exit):
                     note(text)
                 else:
                     error.add_note(text)
             raise
-        for text in _left(before):
+        for text in _name_unreplaced(before):
             note(text)
         return result
 
@@ -86,15 +86,15 @@ class Commands(_PlainFlags, TyperGroup):
             return super().invoke(ctx)
 
 
-def _version(file: Path) -> tuple[int, ...]:
+def _read_version(file: Path) -> tuple[int, ...]:
     """Differs once a file is replaced."""
     status = file.stat()
     return status.st_ino, status.st_mtime_ns, status.st_size
 
 
-def _left(before: dict[Path, tuple[int, ...]]) -> list[str]:
+def _name_unreplaced(before: dict[Path, tuple[int, ...]]) -> list[str]:
     """A sentence for each of the files that was not replaced."""
-    unchanged = [file for file, version in before.items() if file.is_file() and _version(file) == version]
+    unchanged = [file for file, version in before.items() if file.is_file() and _read_version(file) == version]
     return [f"{file} is still what it was before this run." for file in unchanged]
 
 
@@ -115,7 +115,7 @@ def one_by_one(command: Callable[..., None]) -> Callable[..., None]:
         else:
             parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
 
-    parameters = [_with_number_read(parameter) for parameter in parameters]
+    parameters = [_read_as_number(parameter) for parameter in parameters]
 
     def grouped(**values: Any) -> None:
         for name, group in groups.items():
@@ -128,7 +128,7 @@ def one_by_one(command: Callable[..., None]) -> Callable[..., None]:
     return grouped
 
 
-def _with_number_read(parameter: inspect.Parameter) -> inspect.Parameter:
+def _read_as_number(parameter: inspect.Parameter) -> inspect.Parameter:
     """The parameter; if it is a number, as a text for Typer, with a callback that reads it."""
     kinds = [kind for part in get_args(parameter.annotation)[:1] for kind in (part, *get_args(part))]
     number = next((kind for kind in (float, int) if kind in kinds), None)
@@ -165,11 +165,11 @@ def words(group: Any) -> list[str]:
 
 def option_words(ctx: Any, *leave_out: str) -> list[str]:
     """The options that were given, as words of a command again, but for some parameters."""
-    asked = [param for param in _given(ctx, "option") if param.name not in leave_out]
+    asked = [param for param in _list_given(ctx, "option") if param.name not in leave_out]
     return [word for param in asked for word in _words(param, ctx.params[param.name])]
 
 
-def _given(ctx: Any, kind: str) -> list[Any]:
+def _list_given(ctx: Any, kind: str) -> list[Any]:
     """The options or the arguments that stand on the command line."""
     params = [param for param in ctx.command.params if param.param_type_name == kind]
     return [param for param in params if str(ctx.get_parameter_source(param.name)).endswith("COMMANDLINE")]
@@ -177,12 +177,12 @@ def _given(ctx: Any, kind: str) -> list[Any]:
 
 def refuse_beside_tallies(ctx: Any) -> None:
     """Refuse options about rows where all data are tallies: they could not act."""
-    values = [ctx.params[param.name] for param in _given(ctx, "argument") if param.name != "certificate_file"]
+    values = [ctx.params[param.name] for param in _list_given(ctx, "argument") if param.name != "certificate_file"]
     paths = [Path(path) for value in values for path in (value if isinstance(value, list | tuple) else [value])]
     paths += [path for path in map(Path, ctx.params.get("target_mix") or ()) if path.exists()]
-    if not paths or any(Path(path).suffix != ".tally" for path in paths):
+    if not paths or any(path.suffix != ".tally" for path in paths):
         return
-    options = [param for param in _given(ctx, "option") if (param.rich_help_panel, param.opts[0]) in OF_ROWS]
+    options = [param for param in _list_given(ctx, "option") if (param.rich_help_panel, param.opts[0]) in OF_ROWS]
     flags = [max(param.opts, key=len) for param in options]
     if flags:
         are, them = ("is", "it") if len(flags) == 1 else ("are", "them")

@@ -194,7 +194,7 @@ def fail(error: object, code: int, head: str = "error", *, command: str = "") ->
     A refusal is the right answer and no error: its ``head`` says so. On a terminal a ``command`` in the error has
     a line of its own, which can be copied.
     """
-    line = one_line("\n".join([str(error), *getattr(sys.exc_info()[1], "__notes__", ())]))
+    line = join_lines("\n".join([str(error), *getattr(sys.exc_info()[1], "__notes__", ())]))
     console, quoted = messages(), f"`{command}`"
     apart = bool(command) and console.is_terminal and quoted in line
     first, rest = line.split(quoted, 1) if apart else (line, "")
@@ -205,7 +205,7 @@ def fail(error: object, code: int, head: str = "error", *, command: str = "") ->
     raise typer.Exit(code) from None
 
 
-def one_line(text: object) -> str:
+def join_lines(text: object) -> str:
     """All lines of a text as one."""
     return " ".join(part.strip() for part in str(text).splitlines())  # blanks may belong to a file name
 

@@ -240,8 +240,6 @@ class ColumnOptions:
 
 def to_drop(drop_invalid: bool, max_dropped: float | None) -> bool | float:
     """Which rows that cannot be used may be left out: none, few, or up to a share."""
-    if max_dropped is not None and not 0 <= max_dropped <= 1:
-        raise InputError(f"--max-dropped must be a share of the rows from 0 to 1, got {max_dropped:g}.")
     return drop_invalid if max_dropped is None else max_dropped
 
 

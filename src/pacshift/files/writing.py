@@ -212,7 +212,7 @@ class FolderLock:
             handle = None
             try:
                 if not turn.depth and self._folder is not None:
-                    handle = self._opened(self._folder)
+                    handle = self._open(self._folder)
                     self._wait_for(handle)
                 turn.depth += 1
                 try:
@@ -227,7 +227,7 @@ class FolderLock:
                     os.close(handle)
 
     @staticmethod
-    def _opened(folder: Path) -> int:
+    def _open(folder: Path) -> int:
         try:
             return os.open(folder / LOCK_NAME, os.O_RDWR | os.O_CREAT, 0o666)
         except OSError as error:

@@ -22,7 +22,7 @@ from pacshift.monitor.periods import CountedRows, Period
 from pacshift.rows.arrow.source import Source, without_codes
 from pacshift.rows.arrow.table import ArrowRows
 from pacshift.rows.base import Rows, require_few
-from pacshift.rows.groups import OnePerGroup, require_groups
+from pacshift.rows.groups import OnePerGroup, require_few_groups
 from pacshift.scores.names import shorten
 from pacshift.tally import Tally
 from pacshift.tally.counter import Counter, CountOptions
@@ -143,7 +143,7 @@ def count_periods(
         if place != NO_TIME:
             name = cut.describe(place)[0]
             n_chosen = periods[name].target.n_target if name in periods else 0
-            require_groups(n_lost, n_chosen, rows.drop_invalid, name)
+            require_few_groups(n_lost, n_chosen, rows.drop_invalid, name)
     for place, n_bad in found.n_unusable.items():  # periods of which no row is left
         if place != NO_TIME:
             what = f"{plural(n_bad, 'row')} of {cut.describe(place)[0]} cannot be used"

@@ -26,7 +26,7 @@ from pacshift.parallel import map_ordered
 from pacshift.progress import Progress
 from pacshift.rows.columns import Columns
 from pacshift.scores.check import ScoreMatrix
-from pacshift.scores.names import names_instead_of_positions, shorten
+from pacshift.scores.names import shorten, suggest_names
 from pacshift.scores.transforms import Transform, TransformFunction, resolve_transform, to_probabilities
 from pacshift.tally import Tally
 from pacshift.tally.counter import Counter, CountOptions
@@ -103,7 +103,7 @@ class Faults:
         if self.n_unknown:
             is_number = re.match(r"'[-+]?[.0-9]", self.first_unknown)
             position = re.match(r"'?([0-9]+)'? in ", self.first_unknown)
-            remedy = names_instead_of_positions([position[1]], classes) if position else ""
+            remedy = suggest_names([position[1]], classes) if position else ""
             hint = " Names are compared as text: '01' and '1.0' are not 1." if is_number and not remedy else ""
             raise InputError(
                 f"{plural(self.n_unknown, 'label')} not among the classes, the first is {self.first_unknown}. The "
@@ -130,19 +130,20 @@ class Faults:
         return tuple(sorted(self.reasons.items()))
 
 
-def droppable(drop_invalid: bool | float) -> float:
+def resolve_drop(drop_invalid: bool | float) -> float:
     """The share of rows that may be left out.
 
-    >>> droppable(False), droppable(True), droppable(0.3)
+    >>> resolve_drop(False), resolve_drop(True), resolve_drop(0.3)
     (0.0, 0.05, 0.3)
     """
     if isinstance(drop_invalid, (bool, np.bool_)):
         return DROPPED_SHARE if drop_invalid else 0.0
-    if not isinstance(drop_invalid, (int, float, np.number)) or not 0 <= drop_invalid <= 1:
+    if not isinstance(drop_invalid, (int, float, np.number)):
         raise InputError(
-            f"drop_invalid must be True, False or the share of rows that may be left out, from 0 to 1, got "
-            f"{drop_invalid!r}."
+            f"drop_invalid must be True, False or the share of rows that may be left out, got {drop_invalid!r}."
         )
+    if not 0 <= drop_invalid <= 1:
+        raise InputError(f"drop_invalid=SHARE must lie between 0 and 1, got {float(drop_invalid):g}.")
     return float(drop_invalid)
 
 

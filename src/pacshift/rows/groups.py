@@ -106,7 +106,7 @@ class Choice:
     found: Pass
 
 
-def require_groups(n_lost: int, n_chosen: int, at_most: float, where: str) -> None:
+def require_few_groups(n_lost: int, n_chosen: int, at_most: float, where: str) -> None:
     """Refuse to leave out more than a share of the groups, of which each counts as one row."""
     what = f"{where}: {have(n_lost, 'group')} no row that can be used"
     require_few(n_lost, n_lost + n_chosen, at_most, what, "groups")
@@ -153,7 +153,7 @@ class Chooser:
             lost = np.concatenate([part.lost[period] for part in parts if period in part.lost])
             n_lost[period] = len(np.setdiff1d(lost, names[chosen[chosen_in == period]]))
         if self.within is None:
-            require_groups(n_lost[0], len(chosen), rows.drop_invalid, rows.described)
+            require_few_groups(n_lost[0], len(chosen), rows.drop_invalid, rows.described)
         n_by_period = {period: int(digest[0]) for period, digest in digests.items()}
         in_all = np.sum(list(digests.values()), axis=0, dtype="<u8")
         self.choice = Choice(

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pacshift.arrays import BoolArray, FloatArray, IntArray, Label, LabelsLike, RngLike, ScoresLike
 from pacshift.errors import InputError
 from pacshift.scores.frames import as_array, in_class_order, index_of, require_same_index, to_floats, to_matrix
-from pacshift.scores.names import is_null, match_labels, names_instead_of_positions, shorten, text_of
+from pacshift.scores.names import is_null, match_labels, shorten, suggest_names, text_of
 from pacshift.words.numbers import have, plural
 
 BINARY = "For two classes pass np.column_stack([1 - p, p])."
@@ -231,7 +231,7 @@ def check_labels(
             f"{name}: the score columns have no names, so the classes are {shorten(classes)}, but the labels are "
             f"texts such as {found[0]!r}. Pass the names in the order of the columns: classes=."
         )
-    remedy = names_instead_of_positions(found, classes, name if name.endswith("labels") else "labels")
+    remedy = suggest_names(found, classes, name if name.endswith("labels") else "labels")
     raise InputError(
         f"{name}: {plural(len(unknown), 'label')} not among the classes, the first is {found[0]!r} in row "
         f"{unknown[0]}. The classes are {shorten(classes)}."

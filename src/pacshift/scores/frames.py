@@ -118,7 +118,7 @@ def refuse_half(scores: Any, name: str) -> None:
     Thresholds survive a rounding to single precision; the steps of half precision are 8,000 times as wide. A
     matrix made of such columns and others has the type of the others: the parts have to be looked at.
     """
-    refuse_half_types(number_types(scores), name)
+    refuse_half_types(list_types(scores), name)
 
 
 def refuse_half_types(types: Iterable[tuple[str, str]], name: str) -> None:
@@ -128,17 +128,17 @@ def refuse_half_types(types: Iterable[tuple[str, str]], name: str) -> None:
             raise half_error(name, f"{kind}{place}")
 
 
-def number_types(scores: Any) -> Iterator[tuple[str, str]]:
+def list_types(scores: Any) -> Iterator[tuple[str, str]]:
     """The types of all parts of what may hold scores, each with its column, if it has one."""
     if isinstance(scores, (list, tuple)):
         kinds = set(map(type, scores))
         if kinds and kinds <= {list, tuple}:
-            yield from number_types([*chain.from_iterable(scores)])
+            yield from list_types([*chain.from_iterable(scores)])
             return
         yield from ((kind.__name__, "") for kind in kinds if issubclass(kind, np.generic))
         others = {kind for kind in kinds if not issubclass(kind, (float, int, str, np.generic))}
         if others:
-            yield from {kind for part in scores if type(part) in others for kind in number_types(part)}
+            yield from {kind for part in scores if type(part) in others for kind in list_types(part)}
         return
     names = column_names(scores)
     if names is None:
@@ -148,7 +148,7 @@ def number_types(scores: Any) -> Iterator[tuple[str, str]]:
         where = f" in column {names[place]!r}"
         yield str(kind), where
         if str(kind) == "object" and hasattr(scores, "iloc"):
-            yield from ((inner, where) for inner, _ in number_types(scores.iloc[:, place].tolist()))
+            yield from ((inner, where) for inner, _ in list_types(scores.iloc[:, place].tolist()))
 
 
 def half_error(name: str, kind: str) -> InputError:

@@ -137,12 +137,12 @@ def _look_up(names: NDArray[Any], places: NDArray[Any], values: NDArray[Any]) ->
     return np.where(names[order][found] == values, places[order][found], NOT_FOUND).astype(np.int64)
 
 
-def names_instead_of_positions(labels: Iterable[Any], classes: Sequence[Label], name: str = "labels") -> str:
+def suggest_names(labels: Iterable[Any], classes: Sequence[Label], name: str = "labels") -> str:
     """What to do with labels, called ``name``, that are positions among classes of other names; else "".
 
-    >>> names_instead_of_positions([1, 0, 1], ("cat", "dog"))
+    >>> suggest_names([1, 0, 1], ("cat", "dog"))
     " If labels are positions, pass their names: np.array(['cat', 'dog'])[labels]."
-    >>> names_instead_of_positions([1, 2], ("cat", "dog")), names_instead_of_positions([0, 3], (1, 2))
+    >>> suggest_names([1, 2], ("cat", "dog")), suggest_names([0, 3], (1, 2))
     ('', '')
     """
     positions = set(map(str, range(len(classes))))

@@ -12,7 +12,7 @@ import numpy as np
 
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.tally.cells import n_bins
-from pacshift.tally.stores import some_scores
+from pacshift.tally.stores import pick_scores
 from pacshift.tally.tally import Tally
 
 NO_CHANCE, UNLIKELY = 40, 20
@@ -26,7 +26,7 @@ _DEPTH = 6
 """Counts from 1 to 5 are told apart by the bets on single counts."""
 
 
-def _bets() -> FloatArray:
+def _make_bets() -> FloatArray:
     """log2 of the stake's return by count: each bet is on one count, against the counts beside it (Lemma 3)."""
     rows = []
     for count in range(2, _DEPTH):
@@ -40,7 +40,7 @@ def _bets() -> FloatArray:
     return np.array(rows).T
 
 
-_BETS = _bets()
+_BETS = _make_bets()
 _LARGEST = _BETS.max()
 
 
@@ -59,14 +59,14 @@ class Repeats:
     n_kinds: int
 
 
-def source_repeats(tally: Tally) -> Repeats | None:
+def find_source_repeats(tally: Tally) -> Repeats | None:
     """How source rows repeat, by label and true-label score."""
     if tally.raw is None:
-        places = some_scores(tally.values, MOST_KINDS)
+        places = pick_scores(tally.values, MOST_KINDS)
         return find_repeats(np.searchsorted(tally.starts, places, side="right") - 1, tally.counts[places])
     repeats = None
     for most in (MOST_ROWS, max(tally.n_source // 8, MOST_ROWS), tally.n_source):
-        labels, counts = tally.raw.some_kinds(most)
+        labels, counts = tally.raw.pick_kinds(most)
         repeats = find_repeats(labels, counts, looks=3)
         if most >= tally.n_source or (repeats and repeats.times > 1) or not _may_be_multiples(labels, counts):
             break
@@ -83,7 +83,7 @@ def _may_be_multiples(labels: IntArray, counts: IntArray) -> bool:
     return any(np.gcd.reduce(counts[labels == label]) > 1 for label in np.unique(others).tolist())
 
 
-def target_repeats(tally: Tally) -> Repeats | None:
+def find_target_repeats(tally: Tally) -> Repeats | None:
     """How target rows repeat: by predicted label and bin, and by the bins of each score, if all of them do."""
     cells, bins = tally.target_cells, () if tally.bins is None else tally.bins
     counted = [(cells.codes // n_bins(cells.bins), cells.counts)]  # as if so many rows of each label were wanted
@@ -118,8 +118,7 @@ def find_repeats(labels: IntArray, counts: IntArray, *, looks: int = 1) -> Repea
     rows = np.append(rows, rows.sum())
     kinds = table.sum(axis=1)
     for group in np.flatnonzero((table[:, 1] == 0) & (kinds - price > NO_CHANCE))[::-1].tolist():
-        own = slice(None) if group == n_labels else labels == group
-        times = int(np.gcd.reduce(counts[own]))
+        times = int(np.gcd.reduce(counts if group == n_labels else counts[labels == group]))
         if times > 1 and kinds[group] - price[group] - math.log2(times * (times - 1)) >= NO_CHANCE:
             return Repeats(times, None if group == n_labels else group, int(rows[group]), int(kinds[group]))
     won = (table @ _BETS).max(axis=1) - math.log2(_BETS.shape[1]) - price

@@ -113,8 +113,16 @@ SIDES: Rules = {
             lambda n, by: sum(by.tolist()) == n,
             ("n", "by_class"),
         ),
-        ("no more {0} rows are counted than {0} groups have", lambda n, one: one.rows >= n, ("n", "grouped")),
-        ("no more parts of {0} groups are counted than {0} rows", lambda n, one: one.parts <= n, ("n", "grouped")),
+        (
+            "no more {0} rows are counted than {0} groups have",
+            lambda n, grouped: grouped.rows >= n,
+            ("n", "grouped"),
+        ),
+        (
+            "no more parts of {0} groups are counted than {0} rows",
+            lambda n, grouped: grouped.parts <= n,
+            ("n", "grouped"),
+        ),
         (
             "{0} scores have the sums of all {0} rows",
             lambda n, kind: kind.sums is None or kind.sums.n_rows == n,

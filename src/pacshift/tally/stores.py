@@ -305,7 +305,7 @@ ROWS_PER_LOOK = 1 << 16
 """Scores that are looked at together: near the processor."""
 
 
-def some_scores(scores: NDArray[np.floating[Any]], most: int) -> IntArray:
+def pick_scores(scores: NDArray[np.floating[Any]], most: int) -> IntArray:
     """Places of about ``most`` scores, all of them where there are no more.
 
     A number made of the score says whether it is one of them: so equal scores are, or are not, together.
@@ -366,13 +366,13 @@ class RawScores:
             sums += np.array([own.sum(dtype=np.uint64), mixed(own).sum(dtype=np.uint64)])
         return sums
 
-    def some_kinds(self, most: int) -> tuple[IntArray, IntArray]:
+    def pick_kinds(self, most: int) -> tuple[IntArray, IntArray]:
         """Label and number of rows of some pairs of label and score, which have about ``most`` rows.
 
         A number made of the score says whether a pair is one of them: so each is counted in full.
         """
         labels, scores = self._joined()
-        places = some_scores(scores, most)
+        places = pick_scores(scores, most)
         keys = scores[places].astype(np.float64).view(np.uint64) * np.uint64(_SPREAD)
         keys >>= np.uint64(_LABEL_BITS)
         keys |= labels[places].astype(np.uint64) << np.uint64(64 - _LABEL_BITS)

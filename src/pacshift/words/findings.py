@@ -115,10 +115,10 @@ def suspicious(tally: Tally) -> tuple[str, ...]:
     return tuple(found)
 
 
-def copies_note(repeats: Repeats, rows: str, classes: Sequence[Label]) -> str:
+def describe_copies(repeats: Repeats, rows: str, classes: Sequence[Label], *, have_labels: bool) -> str:
     """Rows that are there several times: what was looked at, and what to do."""
     whose = "" if repeats.label is None else f" of class {classes[repeats.label]!r}"
-    kinds = "bins" if rows == "target" else "pairs of label and score"
+    kinds = "pairs of label and score" if have_labels else "bins"
     times, n_rows = repeats.times, repeats.n_rows
     unit = {"source": "groups=", "target": "target_groups="}.get(rows)
     if times > 1:

@@ -158,7 +158,7 @@ def monitor(
     from pacshift import Certificate, Monitor
     from pacshift.certification.request import check_request
     from pacshift.cli.inputs import look_at_first_rows
-    from pacshift.cli.monitor.output import check_outputs, failure_in_metrics, findings, show, words_for
+    from pacshift.cli.monitor.output import check_outputs, findings, report_failure, show, words_for
     from pacshift.cli.monitor.run import choose_certificate, follow, go_back, label_period, read_source
     from pacshift.methods import resolve_method
     from pacshift.monitor import write_history
@@ -170,7 +170,7 @@ def monitor(
     adopted = None if watching.adopt is None else Path(watching.adopt)  # as a rule a period, which is no file
     inputs = [source, *targets, watching.certificate_file, adopted, watching.labelled]
     check_outputs(out, table, inputs, watching.state)
-    with failure_in_metrics(table, force):
+    with report_failure(table, force):
         given = None if watching.certificate_file is None else Certificate.load(watching.certificate_file)
         asked = promise.as_in(given).arguments() | {"model_id": model_id}
         check_request(**asked)  # before the source is counted

@@ -18,9 +18,9 @@ from pacshift.cli.console import (
     BROKEN,
     GAP,
     NOTHING_CERTIFIED,
+    join_lines,
     messages,
     note,
-    one_line,
     plain,
     print_json,
     results,
@@ -90,7 +90,7 @@ def check_outputs(out: Path, table: Path | None, inputs: Sequence[Path | None], 
 
 
 @contextmanager
-def failure_in_metrics(table: Path | None, force: bool) -> Iterator[None]:
+def report_failure(table: Path | None, force: bool) -> Iterator[None]:
     """Let a table for Prometheus say so if the run fails, whatever it fails of. Other files of the name stay."""
     may_write = table is not None and (force or not table.exists())
     try:
@@ -119,7 +119,7 @@ def show(
 ) -> None:
     """The answer: for machines, for cron, or for people."""
     for file, reason in found.not_counted.items():
-        messages().print(f"[bold red]error:[/] {plain(one_line(f'{file} is not counted: {reason}'))}")
+        messages().print(f"[bold red]error:[/] {plain(join_lines(f'{file} is not counted: {reason}'))}")
     if as_json:
         files = {"page": str(out), "table": None if table is None else str(table)}
         print_json(files | _document(watch, found, words))

@@ -105,7 +105,7 @@ def _has_rows(file: Path) -> bool:
 def _expand(path: Path, refuse: Refuse | None) -> list[Path]:
     try:
         if path.is_dir():
-            return _tables_in(path, refuse)
+            return _find_tables(path, refuse)
         exists = path.exists()
     except OSError as error:  # a name that is too long, a folder that may not be entered
         raise InputError(f"cannot read {error.filename or path}: {error.strerror or error}.") from None
@@ -127,7 +127,7 @@ def _expand(path: Path, refuse: Refuse | None) -> list[Path]:
     return [path]
 
 
-def _tables_in(folder: Path, refuse: Refuse | None) -> list[Path]:
+def _find_tables(folder: Path, refuse: Refuse | None) -> list[Path]:
     """The tables in a folder and below it, in the order of their names.
 
     What may hold rows but would not be read is refused, with ``refuse`` alone; a warning names other files. Hidden
@@ -153,9 +153,9 @@ def _tables_in(folder: Path, refuse: Refuse | None) -> list[Path]:
             elif not path.is_dir() and path.name not in HIDDEN_ON_WINDOWS:
                 others.append(path)
     _require_plain(tables)
-    for files in [[one] for one in sorted(unread)] if refuse else [sorted(unread)] if unread else []:
+    for files in [[file] for file in sorted(unread)] if refuse else [sorted(unread)] if unread else []:
         error = InputError(
-            f"{folder}: {shorten([unread[one] for one in files])} may hold rows, but would not be counted: of a "
+            f"{folder}: {shorten([unread[file] for file in files])} may hold rows, but would not be counted: of a "
             f"folder {', '.join(FOLDER_TABLES)} are read. Convert it, or move what is no part of the table."
         )
         if refuse is None:
@@ -164,8 +164,8 @@ def _tables_in(folder: Path, refuse: Refuse | None) -> list[Path]:
     if not tables:
         raise InputError(f"{folder}: no table in this folder (looked for {', '.join(FOLDER_TABLES)}).")
     if others:
-        said = f"{folder}: left out, because these are no tables: {shorten(sorted(map(str, others)))}."
-        warnings.warn(said, stacklevel=users_line())
+        listed = shorten(sorted(map(str, others)))
+        warnings.warn(f"{folder}: left out, because these are no tables: {listed}.", stacklevel=users_line())
     return sorted(tables)
 
 

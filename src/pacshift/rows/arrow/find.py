@@ -79,7 +79,7 @@ def find_layout(source: Source, asked: Asked) -> Layout:
     elif remembered is None or (asked.by_position and not set(remembered.scores) <= set(names)):
         found = _by_default(source, others, label, None if asked.by_position else classes)
     else:
-        found = _remembered(source, remembered.scores, others, classes)
+        found = _find_remembered(source, remembered.scores, others, classes)
     types = (str(field_of(schema, column, "the table").type) for column in found.columns)
     refuse_half_types(zip(types, (f" in column {column!r}" for column in found.columns), strict=True), "the table")
     columns = found.columns
@@ -138,7 +138,7 @@ def _asked_for(source: Source, scores: str, names: Sequence[str]) -> Found:
     return Found(tuple(matches), class_names(matches, shared), is_listed=all(part in names for part in parts))
 
 
-def _remembered(
+def _find_remembered(
     source: Source, scores: tuple[str, ...], names: Sequence[str], classes: tuple[Label, ...] | None
 ) -> Found:
     """The columns of another table, or, where none is here, those that say the names of the same classes."""

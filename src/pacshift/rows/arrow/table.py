@@ -13,7 +13,7 @@ from pacshift.rows.arrow.batch import ArrowBatch, Layout, sample_scores
 from pacshift.rows.arrow.files import open_source
 from pacshift.rows.arrow.find import Asked, ColumnsError, find_layout
 from pacshift.rows.arrow.source import Records, Source, Tables
-from pacshift.rows.base import FileRows, Labels, Pass, Rows, Watch, droppable, told, unwatched
+from pacshift.rows.base import FileRows, Labels, Pass, Rows, Watch, resolve_drop, told, unwatched
 from pacshift.rows.columns import Columns
 from pacshift.rows.groups import OnePerGroup, Periods
 from pacshift.scores.check import ScoreMatrix, require_plausible
@@ -238,7 +238,7 @@ def read_rows(
         classes=layout.classes,
         labels=kind,
         softmax=asked.softmax,
-        drop_invalid=droppable(asked.drop_invalid),
+        drop_invalid=resolve_drop(asked.drop_invalid),
         grid=grid,
         described=files or "the frame",
         watch=watch,
