@@ -123,14 +123,15 @@ def describe_copies(repeats: Repeats, rows: str, classes: Sequence[Label], *, ha
     unit = {"source": "groups=", "target": "target_groups="}.get(rows)
     if times > 1:
         seen = (
-            f"every row{whose} is there {times:,} times: each of {repeats.n_kinds:,} {kinds} has a multiple of "
-            f"{times:,} of the {n_rows:,} rows looked at. With independent rows the chance is below 1e-12"
+            f"every row{whose} is there {times:,} times: the {n_rows:,} rows looked at fall into "
+            f"{repeats.n_kinds:,} {kinds}, and each of these occurs {times:,} times or a multiple of that. "
+            "Independent rows would do so with a chance below 1e-12"
         )
     else:
         seen = (
-            f"some rows{whose} seem to be copies: {n_rows - repeats.n_kinds:,} of {n_rows:,} rows looked at have "
-            "label and score of another one, more regularly than ties of independent rows, as forests and rounded "
-            "scores have them"
+            f"some rows{whose} seem to be copies: {n_rows - repeats.n_kinds:,} of {n_rows:,} rows looked at share "
+            "label and score with another row, and more regularly than independent rows would, even with the ties "
+            "of forests or rounded scores"
         )
     return (
         f"{rows}: {seen}. The promise needs independent rows. Leave out copies by their id, not by their scores"

@@ -77,8 +77,7 @@ def read(
         Whether the scores are logits, of which the softmax is taken.
     drop_invalid : bool or float, default False
         Leave out rows that cannot be used, instead of raising an error: up to this share of all, or 5 % with True,
-        and no more of the groups.
-        Nothing is promised for them.
+        and no more of the groups. Nothing is promised for them.
     like : Rows or Certificate, optional
         Find the columns, the classes and whether scores are logits as there, and count one row of each group if
         that is done there: a target like its source.
