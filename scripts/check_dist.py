@@ -36,18 +36,18 @@ def contents(archive: Path) -> Iterator[tuple[str, bytes]]:
 
 def faults(archive: Path) -> list[str]:
     """What is wrong with an archive, one line each."""
-    found = []
+    problems = []
     if (size := archive.stat().st_size) > MAX_BYTES:
-        found.append(f"{archive.name} has {size:,} bytes, more than {MAX_BYTES:,}")
+        problems.append(f"{archive.name} has {size:,} bytes, more than {MAX_BYTES:,}")
     names = set()
     for name, content in contents(archive):
         names.add(name.removeprefix("src/"))
         if not ALLOWED.fullmatch(name):
-            found.append(f"{name} does not belong into {archive.name}")
+            problems.append(f"{name} does not belong into {archive.name}")
         if not name.endswith(".npz") and (path := MACHINE_PATH.search(content)):
-            found.append(f"{name} in {archive.name} names {path[0].decode()}")
+            problems.append(f"{name} in {archive.name} names {path[0].decode()}")
     needed = {"pacshift/__init__.py", "pacshift/py.typed", "pacshift_command.py", "pacshift/report/page.html"}
-    return found + [f"{name} is missing in {archive.name}" for name in sorted(needed - names)]
+    return problems + [f"{name} is missing in {archive.name}" for name in sorted(needed - names)]
 
 
 if __name__ == "__main__":

@@ -40,29 +40,29 @@ def main(names: list[str]) -> None:
 
 def picture(path: Path) -> None:
     """Run one example and write its picture."""
-    found = runpy.run_path(str(path), run_name="__main__")
-    made = Path(f"{path.stem}.png")
-    if not made.exists():
-        draw = contest if "their_sets" in found else mix
-        draw(found).savefig(made, dpi=150)
-    with Image.open(made) as image:
+    results = runpy.run_path(str(path), run_name="__main__")
+    picture_file = Path(f"{path.stem}.png")
+    if not picture_file.exists():
+        draw = contest if "their_sets" in results else mix
+        draw(results).savefig(picture_file, dpi=150)
+    with Image.open(picture_file) as image:
         height = round(image.height * WIDTH / image.width)
         small = image.convert("RGB").resize((WIDTH, height), Image.Resampling.LANCZOS)
-    small.quantize(COLOURS).save(PICTURES / made.name, optimize=True)
+    small.quantize(COLOURS).save(PICTURES / picture_file.name, optimize=True)
 
 
-def mix(found: dict[str, Any]) -> Any:
+def mix(results: dict[str, Any]) -> Any:
     """The label mix of source and target, for examples that end with a certificate."""
-    return label_mix(found["certificate"] if "certificate" in found else found["model"].certificate_).figure
+    return label_mix(results["certificate"] if "certificate" in results else results["model"].certificate_).figure
 
 
-def contest(found: dict[str, Any]) -> Figure:
+def contest(results: dict[str, Any]) -> Figure:
     """What the sets of another library and ours miss on the target, for the examples "Coming from ..."."""
-    truth = found["target_y"] if "target_y" in found else found["y"][found["target"]]
+    truth = results["target_y"] if "target_y" in results else results["y"][results["target"]]
     figure = Figure(figsize=(6, 2.2), layout="constrained")
     axes = figure.subplots()
-    other = next(name for name in ("MAPIE", "crepes", "TorchCP", "puncc") if name in found["__doc__"])
-    both = found["their_sets"], found["our_sets"]
+    other = next(name for name in ("MAPIE", "crepes", "TorchCP", "puncc") if name in results["__doc__"])
+    both = results["their_sets"], results["our_sets"]
     errors = [100 * evaluate(sets, truth[: len(sets)]).error for sets in both]
     bars = axes.barh([other, "pacshift"], errors, color=[UNDECIDED, TARGET])
     axes.bar_label(bars, fmt="%.1f", padding=4)

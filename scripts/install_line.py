@@ -34,8 +34,8 @@ def rewritten(text: str, package: str = PACKAGE) -> str:
     return FROM_CHECKOUT.sub(lambda found: _from_index(found, package), text)
 
 
-def _from_index(found: re.Match[str], package: str) -> str:
-    command, opened, extra, closed, where = found.groups()
+def _from_index(line: re.Match[str], package: str) -> str:
+    command, opened, extra, closed, where = line.groups()
     return f"{command}{opened}{package}{extra}{closed}{'`' if (where or '').startswith('`') else ''}"
 
 

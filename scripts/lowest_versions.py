@@ -14,12 +14,12 @@ LOWER_BOUND = re.compile(r"([\w-]+)(?:\[.*\])?>=([\d.]+)(?:; python_version < '[
 
 def lowest_versions() -> dict[str, str]:
     """Name and lower bound of every package that the project, its extras or its tests ask for."""
-    found: dict[str, str] = {}
+    bounds: dict[str, str] = {}
     for requirement in requirements():
         name, version = read_bound(requirement)
-        if found.setdefault(name, version) != version:
-            raise SystemExit(f"pyproject.toml: {name} has two lower bounds, {found[name]} and {version}.")
-    return found
+        if bounds.setdefault(name, version) != version:
+            raise SystemExit(f"pyproject.toml: {name} has two lower bounds, {bounds[name]} and {version}.")
+    return bounds
 
 
 def requirements() -> Iterator[str]:

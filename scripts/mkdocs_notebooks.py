@@ -34,12 +34,12 @@ def notebook(path: Path) -> str:
     """The program as a notebook: its docstring, and a cell from every comment that begins a part to the next."""
     text = path.read_text(encoding="utf-8")
     first = ast.parse(text).body[0]
-    told = ast.get_docstring(ast.parse(text)) or ""
+    introduction = ast.get_docstring(ast.parse(text)) or ""
     assert isinstance(first, ast.Expr), path  # a program begins with its docstring
     lines = text.splitlines()[first.end_lineno :]
     code = "\n".join(lines).strip("\n")
     parts = re.split(r"\n\n+(?=# )", code)
-    cells: list[dict[str, Any]] = [{"cell_type": "markdown", "id": "what", "metadata": {}, "source": told}]
+    cells: list[dict[str, Any]] = [{"cell_type": "markdown", "id": "what", "metadata": {}, "source": introduction}]
     for number, part in enumerate(parts):
         cell: dict[str, Any] = {
             "cell_type": "code",
@@ -49,5 +49,5 @@ def notebook(path: Path) -> str:
         }
         cells.append(cell | {"execution_count": None, "outputs": []})
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
-    made = {"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
-    return json.dumps(made, indent=1, ensure_ascii=False) + "\n"
+    document = {"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
+    return json.dumps(document, indent=1, ensure_ascii=False) + "\n"

@@ -21,12 +21,12 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
 def fragment() -> str:
     """The picture as HTML: a table that needs nothing, the data, and the script that replaces the table."""
     text = (ASSETS / "try-it.json").read_text(encoding="utf-8").strip()
-    found = json.loads(text)
+    data = json.loads(text)
     rows = []
     for share in SHOWN_SHARES:
-        for method in found["methods"]:
-            one = found["results"][f"{share:g} {SHOWN_EPSILON:g}"][method]
-            cells = (percent(share), method, percent(one["error"]), f"{one['size']:.2f}")
+        for method in data["methods"]:
+            result = data["results"][f"{share:g} {SHOWN_EPSILON:g}"][method]
+            cells = (percent(share), method, percent(result["error"]), f"{result['size']:.2f}")
             rows.append("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>")
     heads = ("heart disease in the target", "method", "sets without the true label", "labels per set")
     head = "".join(f"<th>{name}</th>" for name in heads)
@@ -35,7 +35,7 @@ def fragment() -> str:
         [
             '<div class="try-it" id="try-it">',
             f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>",
-            f"<p>{percent(SHOWN_EPSILON)} may be missed. The source has {percent(found['source_share'])}.</p>",
+            f"<p>{percent(SHOWN_EPSILON)} may be missed. The source has {percent(data['source_share'])}.</p>",
             f'<script type="application/json">{text.replace("<", chr(92) + "u003c")}</script>',
             f"<script>{one_line_free(script)}</script>",
             "</div>",

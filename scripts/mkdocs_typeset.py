@@ -33,8 +33,8 @@ PRINTED = re.compile(r'<div class="language-text highlight">(.*?)</div>', re.DOT
 
 def on_page_content(content: str, **_: Any) -> str:
     """Replace every formula of a rendered page, and join percent signs to their numbers."""
-    content = PRINTED.sub(printed, INLINE.sub(inline, content))
-    return join_percents(DIRECTIVE.sub(displayed, BLOCK.sub(displayed, content)))
+    content = PRINTED.sub(wrap_output, INLINE.sub(inline, content))
+    return join_percents(DIRECTIVE.sub(display_formula, BLOCK.sub(display_formula, content)))
 
 
 def join_percents(content: str) -> str:
@@ -44,7 +44,7 @@ def join_percents(content: str) -> str:
     return "".join(part for pair in zip(texts, [*pieces[1::3], ""], strict=True) for part in pair)
 
 
-def printed(block: re.Match[str]) -> str:
+def wrap_output(block: re.Match[str]) -> str:
     """What a command prints; a table has lines drawn between its cells, and scrolls by itself."""
     return block[0] if "│" in block[0] else block[0].replace("language-text", "language-text wrapped", 1)
 
@@ -55,11 +55,11 @@ def inline(formula: re.Match[str]) -> str:
     return f'<span class="long-formula">{mathml(tex)}</span>' if len(tex) > LONGEST else mathml(tex)
 
 
-def displayed(formula: re.Match[str]) -> str:
+def display_formula(formula: re.Match[str]) -> str:
     """A formula on a line of its own."""
-    made = mathml(html.unescape(formula[1]).strip(), display="block")
-    signs = len(html.unescape(TAG.sub("", made)))
-    return f'<div class="arithmatex{" wide-formula" if signs > WIDEST else ""}">{made}</div>'
+    formula_html = mathml(html.unescape(formula[1]).strip(), display="block")
+    signs = len(html.unescape(TAG.sub("", formula_html)))
+    return f'<div class="arithmatex{" wide-formula" if signs > WIDEST else ""}">{formula_html}</div>'
 
 
 def mathml(tex: str, display: str = "inline") -> str:

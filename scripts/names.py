@@ -20,7 +20,10 @@ NOUNS = {"need", "seed", "speed"}
 
 def bad_names(path: Path) -> Iterator[tuple[int, str]]:
     """Line and complaint of each name in a module that breaks a rule."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    loops = [node.target for node in nodes if isinstance(node, ast.comprehension)]
+    in_comprehensions = {name for target in loops for name in ast.walk(target)}
+    for node in nodes:
         match node:
             case ast.FunctionDef(name=name, decorator_list=decorators):
                 is_property = any("property" in ast.unparse(each) for each in decorators)
@@ -30,10 +33,7 @@ def bad_names(path: Path) -> Iterator[tuple[int, str]]:
                 for argument in ast.walk(node.args):
                     if isinstance(argument, ast.arg) and argument.arg in FILLERS:
                         yield argument.lineno, f"{argument.arg}: name the parameter after what it holds"
-            case ast.comprehension(target=target):
-                for name in ast.walk(target):
-                    name.in_comprehension = True  # type: ignore[attr-defined]
-            case ast.Name(id=name, ctx=ast.Store()) if name in FILLERS and not hasattr(node, "in_comprehension"):
+            case ast.Name(id=name, ctx=ast.Store()) if name in FILLERS and node not in in_comprehensions:
                 yield node.lineno, f"{name}: name the variable after what it holds"
 
 
