@@ -16,11 +16,11 @@ import numpy as np
 from benchmarks.lab import Blocks, Lab
 from benchmarks.page import conditions
 from pacshift import AssumptionError, Certificate, Population, UninformativeWarning, accept, calibrate
+from pacshift.acceptance.tops import TopScoreTable, accepted, top_labels
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.methods import Task
 from pacshift.methods.accept import Accept
 from pacshift.tally import Tally
-from pacshift.tally.tops import Tops, accepted, top_labels
 from paper.experiments.summary import markdown_table
 
 DELTA = 0.05
@@ -172,7 +172,7 @@ def planned(sizes: tuple[int, ...], trials: int, limit: float | None = None) -> 
                     source, labels = population.draw(before, size, rng)
                     target, _ = population.draw(after, size, rng)
                     tally = Tally.from_scores(source, labels) + Tally.from_target(target)
-                    tops = Tops.of_rows(source, labels), Tops.of_rows(target)
+                    tops = TopScoreTable.of_rows(source, labels), TopScoreTable.of_rows(target)
                     task = Task(error, DELTA, tops=lambda tops=tops: tops)  # type: ignore[misc]
                     method = Accept(None if limit is None else limit * error)
                     found[size].append(truth.at(method.solve(tally, task).thresholds)[0] / best)

@@ -13,6 +13,7 @@ from benchmarks.hunt_laws import NEW_KIND, Atoms, as_logits, as_they_are
 from benchmarks.hunt_routes import ROUTES, WITH_GROUPS, both_sides
 from benchmarks.hunt_worlds import SIZES, Sample, World, sizes_in_words
 from pacshift import AssumptionError, Certificate, InputError, UninformativeWarning
+from pacshift.acceptance.tops import top_labels
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.assumption import check_assumption
 from pacshift.bounds import Interval
@@ -22,7 +23,6 @@ from pacshift.methods.accept import Accept
 from pacshift.mix.prevalence import check_known_mix
 from pacshift.scores.transforms import TRANSFORMS
 from pacshift.tally import Tally
-from pacshift.tally.tops import top_labels
 
 ROUNDING = 1e-9
 """A sum of shares may be wrong by this much."""

@@ -26,6 +26,7 @@ from pacshift import (
     verify,
 )
 from pacshift.acceptance.plan import plan_bet, within_limits
+from pacshift.acceptance.tops import TALLY_CUTS, TopScoreTable
 from pacshift.acceptance.wealth import Bet, WealthTest, label_loss, loss, psi
 from pacshift.arrays import FloatArray
 from pacshift.assumption import ASSUMPTION_SHARE
@@ -38,7 +39,6 @@ from pacshift.methods import accept as accepting
 from pacshift.methods.accept import Accept, AcceptByLabels
 from pacshift.mix.region import prevalence_region
 from pacshift.tally.grid import single_cuts
-from pacshift.tally.tops import TALLY_CUTS, Tops
 from strategies import seeds
 
 LETTERS = Population.synthetic(["bill", "order", "other"], strength=4, rng=0)
@@ -103,7 +103,7 @@ def test_all_that_make_sets_agree(seed: int) -> None:
     assert np.array_equal(expected, one.sets(scores.astype(np.float32)))
     predictor = one.predictor()
     assert np.array_equal(expected, np.array([predictor.sets(row) for row in scores]))
-    tops = Tops.of_rows(scores)
+    tops = TopScoreTable.of_rows(scores)
     assert tops.tables(one.thresholds[None], 1)[0, 1::2].sum() == (expected.sum(axis=1) == 1).sum()
 
 
@@ -521,8 +521,8 @@ def test_bets_beyond_the_box_never_pass() -> None:
     )
     region = prevalence_region(tally.confusion, tally.target, delta=0.01)
     rows = tally.class_counts.astype(float)
-    source = Tops.of_cells(tally.source_cells, tally.source_kind).tables(np.full((1, 3), 0.9), 3)[0]
-    target = Tops.of_cells(tally.target_cells, tally.target_kind).tables(np.full((1, 3), 0.9), 1)[0, :, 0]
+    source = TopScoreTable.of_cells(tally.source_cells, tally.source_kind).tables(np.full((1, 3), 0.9), 3)[0]
+    target = TopScoreTable.of_cells(tally.target_cells, tally.target_kind).tables(np.full((1, 3), 0.9), 1)[0, :, 0]
     planned = plan_bet(loss(3, 0.05), source, np.full(3, 1 / 3), rows, 4000.0, level=0.05).bet
     test = WealthTest.over(region, rows, 4000.0)
     assert test.passes(planned, source, target, delta=0.05)
@@ -560,7 +560,8 @@ def test_a_row_throws_one_coin_whatever_the_others_are() -> None:
     rng, parts = np.random.default_rng(0), []
     for number in range(3000):
         counts = rng.poisson(20, 2)
-        tops = Tops(np.array([0, 1]), np.array([0.9, 0.8]), np.array([0, 0]), np.append(counts[:1], number + 1))
+        predicted, labels = np.array([0, 1]), np.array([0, 0])
+        tops = TopScoreTable(predicted, np.array([0.9, 0.8]), labels, np.append(counts[:1], number + 1))
         held, rest = tops.split("source", 0.3, 0)
         parts.append([part.counts[part.predicted == 0].sum() for part in (held, rest)])
     found = np.array(parts)
@@ -570,7 +571,7 @@ def test_a_row_throws_one_coin_whatever_the_others_are() -> None:
 
 
 def test_both_sides_have_coins_of_their_own() -> None:
-    tops = Tops.of_rows(TARGET)
+    tops = TopScoreTable.of_rows(TARGET)
     held = [tops.split(role, 0.3, 0)[0] for role in ("source", "target")]
     assert not np.array_equal(held[0].top, held[1].top)
 

@@ -9,6 +9,7 @@ import pytest
 from scipy.stats import binom
 
 from pacshift import AssumptionError, Certificate, Population, Tally, UninformativeWarning, accept
+from pacshift.acceptance.tops import TopScoreTable, accepted, top_labels
 from pacshift.acceptance.wealth import WealthTest
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.certification.certify import DIRECT_SHARE
@@ -17,7 +18,6 @@ from pacshift.methods import accept as accepting
 from pacshift.methods.accept import LIMITS
 from pacshift.mix.region import prevalence_region
 from pacshift.paths.labelled import LabelledTarget
-from pacshift.tally.tops import Tops, accepted, top_labels
 
 LETTERS = Population.synthetic(["bill", "order", "other"], strength=4, rng=0)
 
@@ -288,7 +288,7 @@ def test_the_tested_error_of_a_label_lies_above_the_truth(trials: int) -> None:
         (source, labels), (target, _) = (
             world.draw(mix, 8000, rng) for mix in (world.source_mix, world.target_mix)
         )
-        sides = Tops.of_rows(source, labels), Tops.of_rows(target)
+        sides = TopScoreTable.of_rows(source, labels), TopScoreTable.of_rows(target)
         (held, source_rest), (_, target_rest) = (
             one.split(role, 0.2, 0) for role, one in zip("ab", sides, strict=True)
         )

@@ -32,7 +32,7 @@ from pacshift.scores.check import MIN_RATE
 from pacshift.scores.kind import ScoreKind
 from pacshift.scores.names import text_of
 from pacshift.tally.groups import Grouped
-from pacshift.tally.once import MAX_INPUTS
+from pacshift.tally.inputs import MAX_INPUTS
 
 FILES = Path(__file__).parent / "files"
 DOCS = Path(__file__).resolve().parents[1] / "docs"

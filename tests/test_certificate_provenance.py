@@ -16,7 +16,8 @@ from pacshift.certificate.provenance import Counting, Provenance
 from pacshift.files.origin import current_time
 from pacshift.report import render_report
 from pacshift.report.build import MODEL_NOT_STATED
-from pacshift.tally.once import MAX_INPUTS, Input, counts_sha256, limited
+from pacshift.tally.inputs import MAX_INPUTS, Input, shorten_inputs
+from pacshift.tally.same_rows import counts_sha256
 
 FILES = Path(__file__).resolve().parent / "files"
 SCORES, LABELS = [[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]] * 40, [0, 1, 1] * 40
@@ -125,12 +126,12 @@ def test_tallies_say_when_they_were_written(tmp_path: Path, monkeypatch: pytest.
 
 def test_many_files_are_limited_and_still_identified() -> None:
     files = [Input("target", f"{place}.csv", None, (), f"{place:064x}") for place in range(1000)]
-    found = limited(files)
+    found = shorten_inputs(files)
     assert len(found) == MAX_INPUTS
     assert found[-1].name == "801 more files"
     changed = [*files[:-1], Input("target", "999.csv", None, (), "f" * 64)]
-    assert limited(changed)[-1] != found[-1]
-    assert limited(files[:MAX_INPUTS]) == tuple(files[:MAX_INPUTS])
+    assert shorten_inputs(changed)[-1] != found[-1]
+    assert shorten_inputs(files[:MAX_INPUTS]) == tuple(files[:MAX_INPUTS])
 
 
 def sha256(path: Path) -> str:

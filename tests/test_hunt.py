@@ -190,7 +190,7 @@ BREAKS: dict[str, tuple[tuple[str, Any], ...]] = {
     ),
     "blank rows of a sheet": (("pacshift.paths.labelled.Blanks.missed", lambda blanks, cuts: 0),),
     "accepted, ties, used in float32": (
-        ("pacshift.tally.tops.top_labels", in_given_precision),
+        ("pacshift.acceptance.tops.top_labels", in_given_precision),
         ("pacshift.rows.sets.top_labels", in_given_precision),
     ),
 }

@@ -12,6 +12,7 @@ import pytest
 
 from pacshift import Population, Tally, accept, label_sheet
 from pacshift.acceptance.plan import N_RULES
+from pacshift.acceptance.tops import TopScoreTable
 from pacshift.acceptance.wealth import WealthTest, label_loss, loss
 from pacshift.bounds import clopper_pearson
 from pacshift.methods import Task
@@ -20,7 +21,6 @@ from pacshift.methods.accept import LIMITS, REGION_SHARE, Accept, AcceptByLabels
 from pacshift.methods.base import Solution
 from pacshift.paths.labelled import Blanks, LabelledTarget
 from pacshift.tally.grid import single_cuts
-from pacshift.tally.tops import Tops
 
 KINDS = ("bill", "order", "other")
 LETTERS = Population.synthetic(KINDS, strength=4, rng=0)
@@ -64,8 +64,8 @@ def spy_on_tests(monkeypatch: pytest.MonkeyPatch, answers: Iterator[bool] | None
     return spy
 
 
-def tops() -> tuple[Tops, Tops]:
-    return Tops.of_rows(SOURCE, PLACES), Tops.of_rows(TARGET)
+def tops() -> tuple[TopScoreTable, TopScoreTable]:
+    return TopScoreTable.of_rows(SOURCE, PLACES), TopScoreTable.of_rows(TARGET)
 
 
 def solve(method: Any = Accept(LIMITED), **more: Any) -> Solution:  # noqa: B008
@@ -77,7 +77,7 @@ def labelled(looks: tuple[int, ...] = (300,), look: int = 0, **more: Any) -> Lab
     """The first rows of the target with their labels, all of them tested."""
     n_rows = looks[look]
     counts = Tally.from_scores(TARGET[:n_rows], TRUTH[:n_rows], classes=KINDS)
-    own = Tops.of_rows(TARGET[:n_rows], TRUE_PLACES[:n_rows])
+    own = TopScoreTable.of_rows(TARGET[:n_rows], TRUE_PLACES[:n_rows])
     return LabelledTarget(counts, counts, looks=looks, look=look, tops=own, **more)
 
 
@@ -187,8 +187,8 @@ def test_by_labels_each_look_has_its_share_and_all_limits_are_tested(
     assert set(tests.options("delta")) == {DELTA / len(looks)}
     assert (found.thresholds[[0, 2]] < np.inf).all()
     assert tests.options("error")[-3:] == [EPSILON, 0.2, 0.03]
-    own = Tops.of_rows(TARGET[:300], TRUE_PLACES[:300]).tables(found.thresholds[None], 3)[0, 1::2]
-    blank = Tops.of_rows(TARGET[300:320]).tables(found.thresholds[None], 1)[0, 1::2, 0]
+    own = TopScoreTable.of_rows(TARGET[:300], TRUE_PLACES[:300]).tables(found.thresholds[None], 3)[0, 1::2]
+    blank = TopScoreTable.of_rows(TARGET[300:320]).tables(found.thresholds[None], 1)[0, 1::2, 0]
     total, wrong = own.sum(axis=1) + blank, own.sum(axis=1) + blank - np.diag(own)
     expected = [(wrong.sum() + 7, total.sum() + 7), *((wrong[label] + 7, total[label] + 7) for label in (0, 2))]
     assert [args for args, _ in tests.calls[-3:]] == expected

@@ -15,8 +15,8 @@ import pytest
 from commands import bad, good, make_tables, run
 from pacshift import Certificate, read, write_sets
 from pacshift.errors import InputError
+from pacshift.files.same import find_same_files
 from pacshift.rows.arrow.files import list_files
-from pacshift.tally.once import repeated_files
 from score_tables import labelled, save, unlike_its_columns
 
 
@@ -102,13 +102,13 @@ def test_only_files_of_one_size_that_begin_alike_are_read(tmp_path: Path, monkey
         read.extend([path.name] if head is None else [])
         return path.read_bytes()[:head]
 
-    monkeypatch.setattr("pacshift.tally.once.file_sha256", digest)
-    assert repeated_files(files) == []
+    monkeypatch.setattr("pacshift.files.same.file_sha256", digest)
+    assert find_same_files(files) == []
     assert read == ["tail", "end"]
-    assert repeated_files([*files, files[0]]) == [[files[0], files[0]]]
+    assert find_same_files([*files, files[0]]) == [[files[0], files[0]]]
     assert read == ["tail", "end"]  # one file under two names need not be read
     shutil.copy(files[2], tmp_path / "again")
-    assert repeated_files([*files, tmp_path / "again"]) == [[files[2], tmp_path / "again"]]
+    assert find_same_files([*files, tmp_path / "again"]) == [[files[2], tmp_path / "again"]]
 
 
 def test_a_pipe_is_not_read(tmp_path: Path) -> None:

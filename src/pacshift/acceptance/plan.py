@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pacshift.acceptance.tops import TopScoreTable
 from pacshift.acceptance.wealth import Bet, psi
 from pacshift.arrays import BoolArray, FloatArray
 from pacshift.paths.path import Axis, IsotonicCurves, isotonic
-from pacshift.tally.tops import Tops
 
 N_RULES = 60
 """Rules of a path: from the first that accepts a sixtieth of the target to the one that accepts all.
@@ -58,7 +58,7 @@ def held_out_share(n_rows: int) -> float:
     return float(np.clip(0.15 * (20_000 / max(n_rows, 1)) ** 0.3, 0.1, 0.35))
 
 
-def planned_mix(source: Tops, target: Tops, n_classes: int, rounds: int = 200) -> FloatArray:
+def planned_mix(source: TopScoreTable, target: TopScoreTable, n_classes: int, rounds: int = 200) -> FloatArray:
     """About the label mix of the target: EM over predicted labels and quarters of the top score."""
     finite = target.top[np.isfinite(target.top)]
     edges = np.quantile(finite, [0.25, 0.5, 0.75]) if len(finite) else np.zeros(3)
@@ -82,7 +82,7 @@ def _drawn_to_mean(table: FloatArray, rows: float = 2.0) -> FloatArray:
 
 
 def planned_path(
-    rows: Tops, weights: FloatArray, seen: Tops, n_classes: int, cuts: FloatArray | None
+    rows: TopScoreTable, weights: FloatArray, seen: TopScoreTable, n_classes: int, cuts: FloatArray | None
 ) -> FloatArray:
     """Thresholds of nested rules, one row each: cuts at one level of the planned log-odds of being right.
 

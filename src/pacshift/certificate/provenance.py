@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pacshift.files.codec import ListOf, number, pattern, record
 from pacshift.files.origin import TIME_FORMAT
-from pacshift.tally.once import MAX_INPUTS, Input
+from pacshift.tally.inputs import MAX_INPUTS, Input
 
 
 def _is_time(text: str) -> bool:

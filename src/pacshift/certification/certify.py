@@ -38,7 +38,8 @@ from pacshift.progress import Progress, Steps, tell
 from pacshift.scores.kind import require_same_kind
 from pacshift.tally import Tally
 from pacshift.tally.grid import single_cuts
-from pacshift.tally.once import Input, all_inputs, limited
+from pacshift.tally.inputs import Input, shorten_inputs
+from pacshift.tally.same_rows import list_inputs
 from pacshift.words.findings import by_labels_note, suspicious
 from pacshift.words.numbers import up
 
@@ -117,7 +118,7 @@ def certify(
     repeats = check_repeats(tally, None if data.labelled is None else data.labelled.counted)
     require_same_kind(tally.full_source_kind, tally.full_target_kind, name="target", n_rows=tally.n_target)
     # The digest of the counts, 15 ms for a million rows, beside the test and the method.
-    inputs = in_background(partial(all_inputs, tally))
+    inputs = in_background(partial(list_inputs, tally))
     assumption = None
     if promises_target(method) and method.assumes_label_shift and tally.n_target:
         assumption = tested or check_label_shift(tally, request, data.labelled)
@@ -230,7 +231,7 @@ def _certificate(
             model_id=request.model_id,
             note=request.note,
             valid_until=request.valid_until,
-            inputs=limited(inputs, tally.n_more_inputs),
+            inputs=shorten_inputs(inputs, tally.n_more_inputs),
             seed=request.seed,
             command=None,
             code=code_identity(),

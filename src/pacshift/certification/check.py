@@ -17,7 +17,8 @@ from pacshift.rows.fold import misses
 from pacshift.rows.memory import memory
 from pacshift.scores.check import check_labels, check_rate, check_scores
 from pacshift.scores.frames import index_of, is_stream, to_values
-from pacshift.tally.once import Role, counts_sha256
+from pacshift.tally.inputs import Role
+from pacshift.tally.same_rows import counts_sha256
 from pacshift.words.findings import are_its_labels, check_in_words, class_limit, label_shares, stated_shares
 from pacshift.words.verdicts import VERDICTS, Verdict
 from pacshift.words.visible import visible

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from pacshift.acceptance.tops import TopScoreTable
 from pacshift.arrays import LabelsLike, ScoresLike, scipy
 from pacshift.certificate import Certificate
 from pacshift.certificate.provenance import Counting
@@ -33,7 +34,6 @@ from pacshift.rows.memory import pair
 from pacshift.scores.transforms import Transform
 from pacshift.tally import Tally
 from pacshift.tally.repeats import find_source_repeats, find_target_repeats
-from pacshift.tally.tops import Tops
 from pacshift.words.findings import describe_copies
 
 MAX_ROWS_READ_TWICE = 1_000_000
@@ -53,7 +53,7 @@ class Data:
     """Counts mean sizes of sets on the target's rows, not on bins."""
     sample: Callable[[], RowSample] | None = None
     """Reads samples of source and target rows to tune thresholds with."""
-    tops: Callable[[], tuple[Tops, Tops]] | None = None
+    tops: Callable[[], tuple[TopScoreTable, TopScoreTable]] | None = None
     """Reads the top scores of all source and target rows."""
     to_plan: Callable[[], RowsToPlan] | None = None
     """Reads rows that say after a refusal what labels would bring."""

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from pacshift.acceptance.tops import TopScoreTable
 from pacshift.arrays import IntArray, Label
 from pacshift.bounds import ROUNDING, Interval, binomial_lower, binomial_upper, clean_shares
 from pacshift.certification.label_sheet import NOT_ASKED, UNKNOWN, LabelSheet, RowDraw
@@ -33,7 +34,6 @@ from pacshift.rows.base import Matrix, Rows
 from pacshift.scores.check import ScoreMatrix
 from pacshift.scores.transforms import TRANSFORMS, Transform
 from pacshift.tally import Tally
-from pacshift.tally.tops import Tops
 from pacshift.words.numbers import between, given, mean_size
 
 SEEN_BY_CHANCE = 1e-6
@@ -53,7 +53,7 @@ def split_at_random(
     planning = to_plan.with_pilot(scores[pilot], labels[pilot], transform)
     counted = _count(scores, labels, transform, tally)
     test = _count(scores[is_test], labels[is_test], transform, tally)
-    tops = Tops.of_rows(scores[is_test], labels[is_test])
+    tops = TopScoreTable.of_rows(scores[is_test], labels[is_test])
     return LabelledTarget(counted, test, looks=(n_test,), planning=planning, tops=tops)
 
 
@@ -198,7 +198,7 @@ def _at_look(
         looks=sheet.test_rows,
         look=look,
         planning=planning,
-        tops=Tops.of_rows(scores[tested], all_labels[tested]),
+        tops=TopScoreTable.of_rows(scores[tested], all_labels[tested]),
         blanks=None if left is None else Blanks(left),
         is_sheet=True,
     )

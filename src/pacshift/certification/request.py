@@ -16,7 +16,7 @@ from pacshift.methods import Method
 from pacshift.methods.guarantee import NEEDS_LABELS, promises_target
 from pacshift.mix.prevalence import check_known_mix
 from pacshift.scores.check import check_flag, check_rate, check_seed, check_weights
-from pacshift.tally.once import printable
+from pacshift.tally.inputs import printable
 
 MAX_TEXT = 10_000
 """Characters of a note or a model's name: a few pages, so that a certificate stays readable."""

@@ -13,7 +13,7 @@ from pacshift.cli import options
 from pacshift.cli.commands import words, words_of
 from pacshift.cli.console import OTHER_MODEL, fail, note, say_written
 from pacshift.errors import AssumptionError, InputError, PacshiftError
-from pacshift.tally.once import printable
+from pacshift.tally.inputs import printable
 
 if TYPE_CHECKING:
     from pacshift.rows.columns import Columns

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from pacshift.cli.console import note, progress
 from pacshift.errors import InputError
-from pacshift.tally import Tally, once
-from pacshift.tally.once import Input, Role
+from pacshift.files.same import file_sha256, find_same_files, same_file_error
+from pacshift.tally import Tally
+from pacshift.tally.inputs import Input, Role, printable, shorten_inputs, sum_left_out, why_in_words
+from pacshift.tally.same_rows import require_distinct
 
 if TYPE_CHECKING:
     from pacshift.progress import Progress
@@ -131,25 +133,25 @@ def look_at_first_rows(*tables: "Rows | Tally | None") -> None:
 
 def load_tallies(paths: Sequence[Path]) -> Tally:
     """The sum of tally files, whatever site each came from. Its inputs are these files."""
-    for first, second, *_ in once.repeated_files(paths):  # also those of arrays
-        raise once.counted_twice(first, second)
-    tallies, found = [Tally.load(path) for path in paths], list[Input]()
-    once.require_distinct(tallies, [str(path) for path in paths])
+    for first, second, *_ in find_same_files(paths):  # also those of arrays
+        raise same_file_error(first, second)
+    tallies, inputs = [Tally.load(path) for path in paths], list[Input]()
+    require_distinct(tallies, [str(path) for path in paths])
     for path, tally in zip(paths, tallies, strict=True):
         rows: tuple[tuple[Role, int], ...] = (("source", tally.n_source), ("target", tally.n_target))
         for role, n_rows in rows:
             # What was left out when the files behind the tally were counted, where it says so.
-            behind = [one for one in tally.inputs if one.role == role]
-            left_out = once.together(behind) if behind and not tally.n_more_inputs else (None, (), None)
+            behind = [entry for entry in tally.inputs if entry.role == role]
+            left_out = sum_left_out(behind) if behind and not tally.n_more_inputs else (None, (), None)
             if n_rows:
-                found.append(Input(role, once.printable(path.name), n_rows, (), once.file_sha256(path), *left_out))
-    return replace(Tally.sum(tallies), inputs=once.limited(found), n_more_inputs=0)
+                inputs.append(Input(role, printable(path.name), n_rows, (), file_sha256(path), *left_out))
+    return replace(Tally.sum(tallies), inputs=shorten_inputs(inputs), n_more_inputs=0)
 
 
 def tell_dropped(what: str, dropped: int, rows: int, why: Sequence[tuple[str, int]] = ()) -> None:
     """Say how many rows were left out, and why where it is known; never leave any out silently."""
     if dropped:
-        note(f"{what}: {dropped:,} of {dropped + rows:,} rows left out{once.why_in_words(why)}.")
+        note(f"{what}: {dropped:,} of {dropped + rows:,} rows left out{why_in_words(why)}.")
 
 
 def tell_repeated_ids(rows: Any) -> None:

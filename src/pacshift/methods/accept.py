@@ -21,6 +21,7 @@ from pacshift.acceptance.plan import (
     planned_path,
     within_limits,
 )
+from pacshift.acceptance.tops import TALLY_CUTS, TopScoreTable
 from pacshift.acceptance.wealth import WealthTest, label_loss, loss
 from pacshift.arrays import BoolArray, FloatArray, Label
 from pacshift.bounds import Interval, binomial_cdf, clopper_pearson
@@ -32,7 +33,6 @@ from pacshift.paths.labelled import LabelledTarget
 from pacshift.scores.names import by_class
 from pacshift.tally import Tally
 from pacshift.tally.grid import single_cuts
-from pacshift.tally.tops import TALLY_CUTS, Tops
 from pacshift.words.numbers import given, up
 
 REGION_SHARE = 0.1
@@ -182,11 +182,11 @@ class Accept(Method):
         return Solution(thresholds, prevalence=box, accuracy=region.accuracy, by_label=by_label)
 
 
-def tops_of_tally(tally: Tally) -> tuple[Tops, Tops]:
+def tops_of_tally(tally: Tally) -> tuple[TopScoreTable, TopScoreTable]:
     """Source and target rows by predicted label and bin of the top score."""
     return (
-        Tops.of_cells(tally.source_cells, tally.source_kind),
-        Tops.of_cells(tally.target_cells, tally.target_kind),
+        TopScoreTable.of_cells(tally.source_cells, tally.source_kind),
+        TopScoreTable.of_cells(tally.target_cells, tally.target_kind),
     )
 
 
@@ -292,14 +292,14 @@ class AcceptByLabels(Method):
             raise InputError(f"accepting by labels {NEEDS_LABELS}")
         rows = labelled.looks[labelled.look]
         level, unknown = task.delta / len(labelled.looks), labelled.n_unknown  # all looks hold together
-        test = labelled.tops or Tops.of_cells(labelled.test.source_cells, labelled.test.source_kind)
+        test = labelled.tops or TopScoreTable.of_cells(labelled.test.source_cells, labelled.test.source_kind)
         limits = limits_of(self.label_error, tally.classes)
         planned = (task.plan_delta or task.delta) / len(labelled.looks)  # one sequence at every share (Lemma 7)
         path = planned_by_labels(labelled, tally, limits, error=task.epsilon, rows=rows, level=planned)
         tables, kept = test.tables(path, tally.n_classes), None
         total, right = tables[:, 1::2].sum(axis=2), np.diagonal(tables[:, 1::2], axis1=1, axis2=2)
         if labelled.blanks is not None:  # rows without a label are wrong where a rule would accept them
-            total = total + Tops.of_rows(labelled.blanks.scores).tables(path, 1)[:, 1::2, 0]
+            total = total + TopScoreTable.of_rows(labelled.blanks.scores).tables(path, 1)[:, 1::2, 0]
         wrong, used = total - right, path < np.inf
         for rule in range(len(path)):
             limited = np.flatnonzero((limits < 1) & used[rule])
@@ -352,24 +352,27 @@ def planned_by_labels(
     """
     n_classes, planning, cuts = tally.n_classes, labelled.planning, None
     if planning is None:
-        own = seen = Tops.of_cells(tally.source_cells, tally.source_kind)
+        own = seen = TopScoreTable.of_cells(tally.source_cells, tally.source_kind)
         weights, cuts = own.counts.astype(float), TALLY_CUTS
     else:
         source, seen = (
-            Tops.of_rows(planning.rows.source, planning.rows.source_labels),
-            Tops.of_rows(planning.rows.target),
+            TopScoreTable.of_rows(planning.rows.source, planning.rows.source_labels),
+            TopScoreTable.of_rows(planning.rows.target),
         )
-        pilot, n_pilot = Tops.of_rows(planning.pilot, planning.pilot_labels), len(planning.pilot)
+        pilot, n_pilot = TopScoreTable.of_rows(planning.pilot, planning.pilot_labels), len(planning.pilot)
         mix = np.bincount(planning.pilot_labels, minlength=n_classes) + 0.5
         prior = np.bincount(source.labels, source.counts, n_classes) + 0.5
         ratio = mix / mix.sum() / prior if n_pilot else np.ones(n_classes) / prior.sum()
-        own = Tops(*(np.concatenate([getattr(side, name) for side in (source, pilot)]) for name in Tops.__slots__))
+        columns = TopScoreTable.__slots__
+        own = TopScoreTable(
+            *(np.concatenate([getattr(side, name) for side in (source, pilot)]) for name in columns)
+        )
         weights = np.concatenate([max(0.5 * n_pilot, 1) * source.counts * ratio[source.labels], pilot.counts])
 
     def expected(path: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """By rule and label: rows of the test that are accepted; weights of those here, and of the wrong ones."""
         share = seen.tables(path, int(seen.labels.max()) + 1)[:, 1::2].sum(axis=2) / seen.n_rows
-        accepted = Tops(own.predicted, own.top, own.labels, weights).tables(path, n_classes)[:, 1::2]
+        accepted = TopScoreTable(own.predicted, own.top, own.labels, weights).tables(path, n_classes)[:, 1::2]
         total = accepted.sum(axis=2)
         return share * rows, total, total - np.diagonal(accepted, axis1=1, axis2=2)
 

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal, Protocol, TypeVar, get_args, get_orig
 
 import numpy as np
 
+from pacshift.acceptance.tops import TopScoreTable
 from pacshift.arrays import FloatArray
 from pacshift.bounds import BoundCurve, Interval
 from pacshift.errors import InputError
@@ -17,7 +18,6 @@ from pacshift.paths.labelled import LabelledTarget
 from pacshift.paths.sample import RowSample
 from pacshift.progress import Steps
 from pacshift.tally import Tally
-from pacshift.tally.tops import Tops
 from pacshift.words.numbers import one_of
 
 Score = TypeVar("Score")
@@ -71,7 +71,7 @@ class Task:
     contamination: float = 0.0
     labelled: LabelledTarget | None = None
     sample: Callable[[], RowSample] | None = None
-    tops: Callable[[], tuple[Tops, Tops]] | None = None
+    tops: Callable[[], tuple[TopScoreTable, TopScoreTable]] | None = None
     steps: Steps = field(default_factory=Steps)
     plan_delta: float | None = None
 

@@ -14,7 +14,7 @@ from pacshift.monitor.state import Labelled
 from pacshift.scores.kind import require_same_kind
 from pacshift.scores.names import shorten
 from pacshift.tally import Tally
-from pacshift.tally.once import may_hold
+from pacshift.tally.same_rows import may_hold
 
 
 def check_source(source: Any) -> Tally:

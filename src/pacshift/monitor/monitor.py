@@ -20,6 +20,7 @@ from pacshift.certification.request import Request, check_request, require_fit
 from pacshift.certification.trust import class_miss
 from pacshift.defaults import DELTA, EPSILON
 from pacshift.errors import InputError
+from pacshift.files.same import file_sha256
 from pacshift.methods import Method, resolve_method
 from pacshift.methods.base import options_of
 from pacshift.monitor import check
@@ -36,7 +37,7 @@ from pacshift.rows.memory import memory
 from pacshift.rows.sets import mean_and_empty
 from pacshift.scores.names import shorten
 from pacshift.tally import Tally
-from pacshift.tally.once import file_sha256, may_hold, rows_sha256
+from pacshift.tally.same_rows import may_hold, rows_sha256
 
 
 class Monitor:

@@ -15,7 +15,7 @@ from pacshift.monitor.report import PeriodReport
 from pacshift.rows.sets import mean_and_empty
 from pacshift.scores.names import shorten
 from pacshift.tally import Tally
-from pacshift.tally.once import rows_sha256
+from pacshift.tally.same_rows import rows_sha256
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,7 +9,7 @@ import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,9 @@ from pacshift.scores.transforms import Transform
 from pacshift.tally import Tally
 from pacshift.tally.coins import coins
 from pacshift.tally.grid import CODE_BITS, class_threshold, float_to_code, largest_threshold, mean_binned_size
-from pacshift.tally.tops import Tops
+
+if TYPE_CHECKING:
+    from pacshift.acceptance.tops import TopScoreTable
 
 SOURCE_ROWS, TARGET_ROWS, PLANNING_SCORES = 20_000, 4_000, 2_000_000
 """Most rows of source and target, and most scores of either, that are planned with. Beyond a few thousand rows a
@@ -135,7 +137,7 @@ class LabelledTarget:
         Which of the looks this is.
     planning : Planning or None
         None where only counts are at hand.
-    tops : Tops or None
+    tops : TopScoreTable or None
         The rows of the test that have a class, by predicted label and top score; None where only counts are at
         hand.
     blanks : Blanks or None
@@ -155,7 +157,7 @@ class LabelledTarget:
     looks: tuple[int, ...] = ()
     look: int = 0
     planning: Planning | None = None
-    tops: Tops | None = None
+    tops: "TopScoreTable | None" = None
     blanks: "Blanks | None" = None
     other_looks: "tuple[LabelledTarget, ...]" = ()
     is_sheet: bool = False

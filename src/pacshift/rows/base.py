@@ -31,7 +31,7 @@ from pacshift.scores.transforms import Transform, TransformFunction, resolve_tra
 from pacshift.tally import Tally
 from pacshift.tally.counter import Counter, CountOptions
 from pacshift.tally.groups import Grouped
-from pacshift.tally.once import Input, Role, why_in_words
+from pacshift.tally.inputs import Input, Role, why_in_words
 from pacshift.words.numbers import given, percent, plural
 from pacshift.words.visible import visible
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from pacshift.acceptance.tops import TopScoreTable
 from pacshift.arrays import BoolArray, FloatArray, IntArray
 from pacshift.errors import InputError
 from pacshift.evaluation import EvaluationCounts
@@ -24,7 +25,6 @@ from pacshift.rows.sets import labels_at, make_sets, sizes_at
 from pacshift.scores.check import ScoreMatrix
 from pacshift.scores.transforms import TRANSFORMS, Transform
 from pacshift.tally import Tally
-from pacshift.tally.tops import Tops
 
 
 def both(
@@ -126,11 +126,12 @@ def sample(source: Rows, target: Rows, counts: Tally) -> RowSample:
     return RowSample(scores, labels, np.concatenate(list(seen)))
 
 
-def tops(source: Rows, target: Rows) -> tuple[Tops, Tops]:
+def tops(source: Rows, target: Rows) -> tuple[TopScoreTable, TopScoreTable]:
     """Rows of both sides by predicted label and top score, those of the source by true label too."""
     doing: Doing = "reading top scores"
-    own = list(source.fold(lambda batch: Tops.of_rows(batch.scores, batch.labels), doing))
-    return Tops.sum(own), Tops.sum(list(target.unlabelled().fold(lambda batch: Tops.of_rows(batch.scores), doing)))
+    of_source = list(source.fold(lambda batch: TopScoreTable.of_rows(batch.scores, batch.labels), doing))
+    of_target = list(target.unlabelled().fold(lambda batch: TopScoreTable.of_rows(batch.scores), doing))
+    return TopScoreTable.sum(of_source), TopScoreTable.sum(of_target)
 
 
 def to_plan(source: Rows, unlabelled: Matrix, doing: Doing = "reading rows to plan with") -> RowsToPlan:

@@ -20,7 +20,7 @@ from pacshift.progress import Progress
 from pacshift.rows.base import NO_GROUP, Batch, Pass, Rows, require_few
 from pacshift.tally.coins import group_coins, rows_digest
 from pacshift.tally.groups import Grouped, LabelsPer, choose_labelled, choose_rows, row_keys
-from pacshift.tally.once import Input, Role
+from pacshift.tally.inputs import Input, Role
 from pacshift.words.numbers import have
 
 Periods = Callable[[Batch], IntArray]

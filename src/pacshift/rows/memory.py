@@ -29,7 +29,7 @@ from pacshift.scores.names import is_null, shorten
 from pacshift.scores.transforms import to_probabilities
 from pacshift.tally.counter import Counter
 from pacshift.tally.groups import LabelsPer, check_groups
-from pacshift.tally.once import Role
+from pacshift.tally.inputs import Role
 
 
 def memory(

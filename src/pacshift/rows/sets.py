@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pacshift.acceptance.tops import accepted, top_labels
 from pacshift.arrays import BoolArray, FloatArray, IntArray, Label, scratch
 from pacshift.parallel import even_slices, run_all
 from pacshift.scores.check import MAX_SCORE, ScoreMatrix, not_finite_error
 from pacshift.scores.transforms import Transform
 from pacshift.tally.counter import BLOCK_VALUES
-from pacshift.tally.tops import accepted, top_labels
 
 MAX_TRANSPOSED_CLASSES = 64
 """Up to so many classes sizes are added up class after class. With 10 classes that takes a quarter of the time,

@@ -37,7 +37,7 @@ from pacshift.scores.check import SAMPLE_ROWS
 from pacshift.tally import Tally
 from pacshift.tally.counter import Counter, CountOptions
 from pacshift.tally.groups import Grouped
-from pacshift.tally.once import Input, Role
+from pacshift.tally.inputs import Input, Role
 
 if TYPE_CHECKING:
     from pacshift.certificate import Certificate

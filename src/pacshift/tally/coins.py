@@ -23,7 +23,7 @@ from pacshift.arrays import KeyArray
 from pacshift.scores.transforms import mixed
 
 if TYPE_CHECKING:
-    from pacshift.tally.once import Role
+    from pacshift.tally.inputs import Role
     from pacshift.tally.tally import Tally
 
 

@@ -29,8 +29,9 @@ from pacshift.scores.check import check_classes
 from pacshift.scores.kind import ScoreKind
 from pacshift.tally.cells import Bins, Cells
 from pacshift.tally.groups import Grouped
-from pacshift.tally.once import Input, all_inputs
+from pacshift.tally.inputs import Input
 from pacshift.tally.rules import SCORE, SIDES, TALLY, require_arrays, sides_of
+from pacshift.tally.same_rows import list_inputs
 from pacshift.tally.stores import Distinct, SoftSums
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ ORIGIN = Entries({"inputs": ListOf(record(Input)), "n_more_inputs": COUNT})
 def write(tally: "Tally", path: str | os.PathLike[str]) -> None:
     """All of it, or no file."""
     written = {"created": current_time().strftime(TIME_FORMAT), "pacshift_version": PACSHIFT_VERSION}
-    origin = ORIGIN.write({"inputs": all_inputs(tally), "n_more_inputs": tally.n_more_inputs})
+    origin = ORIGIN.write({"inputs": list_inputs(tally), "n_more_inputs": tally.n_more_inputs})
     arrays = arrays_of(tally)
     head = {"format": FORMAT, "version": VERSION, **written, **origin, "arrays": checksums(arrays)}
     header = np.array(json.dumps(seal(head | header_of(tally))))

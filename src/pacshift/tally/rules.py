@@ -18,7 +18,7 @@ from pacshift.scores.kind import ScoreKind
 from pacshift.scores.transforms import TRANSFORMS
 from pacshift.tally.cells import Cells, confidence_bin, least_confidence, least_top, n_bins, n_codes, top_bin
 from pacshift.tally.grid import BINS, MAX_BINNED_CLASSES, bin_edges, bin_of, next_on_grid, to_grid
-from pacshift.tally.once import MAX_INPUTS
+from pacshift.tally.inputs import MAX_INPUTS
 from pacshift.tally.stores import MAX_ROWS, SOFT_UNIT, are_probabilities, sum_by_key
 
 if TYPE_CHECKING:

@@ -23,8 +23,9 @@ from pacshift.tally.counter import Counter, CountOptions
 from pacshift.tally.file import arrays_of, header_of, read, write
 from pacshift.tally.grid import to_grid
 from pacshift.tally.groups import Grouped, one_row_per_group
-from pacshift.tally.once import Input, merged, require_distinct
+from pacshift.tally.inputs import Input, merge_inputs
 from pacshift.tally.rules import MAX_TOTAL
+from pacshift.tally.same_rows import require_distinct
 from pacshift.tally.stores import Distinct, RawScores, SoftSums, run_lengths
 
 HALVED_TOGETHER = 60
@@ -286,7 +287,7 @@ class Tally:
         filled, grid = sources or parts[:1], any(part.grid for part in sources)
         soft = [part.soft for part in parts if part.soft is not None]
         bins = [part.bins for part in targets if part.bins is not None]
-        inputs, n_more = merged(parts)
+        inputs, n_more = merge_inputs(parts)
         return cls(
             classes=parts[0].classes,
             score=filled[0].score,

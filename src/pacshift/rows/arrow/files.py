@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from pacshift.errors import InputError, users_line
+from pacshift.files.same import find_same_files, same_file_error
 from pacshift.files.writing import FOLDER_TABLES, is_in_table
 from pacshift.rows.arrow.formats import FORMATS, FileSource
 from pacshift.rows.arrow.source import FrameSource, Source, Tables, is_frame, readable_file
 from pacshift.rows.columns import Columns
 from pacshift.scores.names import shorten
-from pacshift.tally.once import counted_twice, repeated_files
 from pacshift.words.numbers import one_of
 
 Refuse: TypeAlias = Callable[[Path, InputError], None]
@@ -80,12 +80,12 @@ def list_files(paths: Tables, refuse: Refuse | None = None) -> list[Path]:
     kinds = sorted({KINDS[file.suffix.lower()] for file in files})
     if len(kinds) > 1 and refuse is None:
         raise InputError(f"one table cannot mix {' and '.join(kinds)} files. Name the files of one kind.")
-    for first, *others in repeated_files(files):
+    for first, *others in find_same_files(files):
         for second in others:
             if first.samefile(second) or _has_rows(first):  # files without rows are alike: Spark leaves some
                 if refuse is None:
-                    raise counted_twice(first, second)
-                refuse(second, counted_twice(first, second))
+                    raise same_file_error(first, second)
+                refuse(second, same_file_error(first, second))
                 files.remove(second)
     return files
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pacshift.arrays import IntArray, Label
 from pacshift.errors import InputError, users_line
+from pacshift.files.same import sha256_beside
 from pacshift.progress import Progress
 from pacshift.rows.arrow.batch import ArrowBatch, Layout, sample_scores
 from pacshift.rows.arrow.files import open_source
@@ -20,7 +21,7 @@ from pacshift.scores.check import ScoreMatrix, require_plausible
 from pacshift.scores.transforms import TransformFunction
 from pacshift.tally import Tally
 from pacshift.tally.groups import LabelsPer
-from pacshift.tally.once import Input, Role, printable, sha256_beside
+from pacshift.tally.inputs import Input, Role, printable
 
 if TYPE_CHECKING:
     from pacshift.certificate import Certificate

@@ -44,7 +44,7 @@ def accepted(label: IntArray, top: NDArray[Any], thresholds: FloatArray) -> Bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Tops:
+class TopScoreTable:
     """How many rows have each (predicted label, top score, true label); unlabelled rows have the label 0.
 
     ``top`` holds numbers of single precision, -inf for rows that are never accepted. Entries ascend, so equal rows
@@ -57,14 +57,14 @@ class Tops:
     counts: IntArray
 
     @classmethod
-    def of_rows(cls, scores: NDArray[np.floating[Any]], labels: IntArray | None = None) -> "Tops":
+    def of_rows(cls, scores: NDArray[np.floating[Any]], labels: IntArray | None = None) -> "TopScoreTable":
         """Count a matrix of scores."""
         predicted, top = top_labels(scores)
-        own = np.zeros(len(predicted), np.int64) if labels is None else labels
-        return cls.sum([cls(predicted, top.astype(np.float64), own, np.ones(len(predicted), np.int64))])
+        labels = np.zeros(len(predicted), np.int64) if labels is None else labels
+        return cls.sum([cls(predicted, top.astype(np.float64), labels, np.ones(len(predicted), np.int64))])
 
     @classmethod
-    def of_cells(cls, cells: Cells, kind: ScoreKind | None) -> "Tops":
+    def of_cells(cls, cells: Cells, kind: ScoreKind | None) -> "TopScoreTable":
         """The rows of a tally: each top score is that of the edge that it reaches.
 
         An InputError where rows may hold two equal scores above the edges.
@@ -79,13 +79,15 @@ class Tops:
         return cls.sum([cls(cells.predicted, edges[cells.bin], cells.labels, cells.counts)])
 
     @classmethod
-    def sum(cls, parts: Sequence["Tops"]) -> "Tops":
+    def sum(cls, parts: Sequence["TopScoreTable"]) -> "TopScoreTable":
         """Join equal entries of all parts."""
         names = ("predicted", "top", "labels", "counts")
-        predicted, top, labels, counts = (np.concatenate([getattr(one, name) for one in parts]) for name in names)
+        predicted, top, labels, counts = (
+            np.concatenate([getattr(part, name) for part in parts]) for name in names
+        )
         order = np.lexsort((labels, top, predicted))
         keys = predicted[order], top[order], labels[order]
-        heads = np.flatnonzero(np.any([np.r_[True, one[1:] != one[:-1]] for one in keys], axis=0)[: len(order)])
+        heads = np.flatnonzero(np.any([np.r_[True, key[1:] != key[:-1]] for key in keys], axis=0)[: len(order)])
         counts = np.add.reduceat(counts[order], heads) if len(heads) else counts
         return cls(keys[0][heads], keys[1][heads], keys[2][heads], counts)
 
@@ -93,7 +95,7 @@ class Tops:
     def n_rows(self) -> int:
         return int(self.counts.sum())
 
-    def split(self, purpose: str, share: float, seed: int) -> tuple["Tops", "Tops"]:
+    def split(self, purpose: str, share: float, seed: int) -> tuple["TopScoreTable", "TopScoreTable"]:
         """Rows held out, about this share, and the others: one coin per row ("Coins" of the page).
 
         Given which rows are held out, the others are independent draws: a fixed number per entry would tell by
@@ -103,9 +105,9 @@ class Tops:
         held = rng.binomial(self.counts, share)
         return self._with_counts(held), self._with_counts(self.counts - held)
 
-    def _with_counts(self, counts: IntArray) -> "Tops":
-        own = counts > 0
-        return Tops(self.predicted[own], self.top[own], self.labels[own], counts[own])
+    def _with_counts(self, counts: IntArray) -> "TopScoreTable":
+        left = counts > 0
+        return TopScoreTable(self.predicted[left], self.top[left], self.labels[left], counts[left])
 
     def tables(self, path: FloatArray, n_labels: int) -> FloatArray:
         """Rows by rule, cell and label; the cell of a row is twice its predicted label, plus 1 if it is accepted.
@@ -115,13 +117,13 @@ class Tops:
         n_rules, n_classes = path.shape
         cuts, first = path.astype(np.float32).astype(np.float64), np.full(len(self.top), n_rules)
         for label in np.unique(self.predicted).tolist():  # the first rule that accepts an entry
-            own = self.predicted == label
-            first[own] = np.searchsorted(-cuts[:, label], -self.top[own], side="left")
+            of_label = self.predicted == label
+            first[of_label] = np.searchsorted(-cuts[:, label], -self.top[of_label], side="left")
         first[np.isneginf(self.top)] = n_rules
         shape = (n_rules + 1, n_classes, n_labels)
         place = np.ravel_multi_index((first, self.predicted, self.labels), shape)
         by_rule = np.bincount(place, self.counts, minlength=np.prod(shape)).reshape(shape)
-        found = np.empty((n_rules, 2 * n_classes, n_labels))
-        found[:, 1::2] = np.cumsum(by_rule[:-1], axis=0)
-        found[:, 0::2] = by_rule.sum(axis=0) - found[:, 1::2]
-        return found
+        tables = np.empty((n_rules, 2 * n_classes, n_labels))
+        tables[:, 1::2] = np.cumsum(by_rule[:-1], axis=0)
+        tables[:, 0::2] = by_rule.sum(axis=0) - tables[:, 1::2]
+        return tables

@@ -21,7 +21,8 @@ from pacshift import Certificate, Tally, calibrate, read
 from pacshift.errors import InputError
 from pacshift.rows.arrow.batch import Layout
 from pacshift.rows.base import BAD_SCORES, WITHOUT_LABEL, Faults, FileRows, Pass
-from pacshift.tally.once import MAX_INPUTS, MIN_NUMBERS, Input, all_inputs, counts_sha256, together
+from pacshift.tally.inputs import MAX_INPUTS, Input, sum_left_out
+from pacshift.tally.same_rows import MIN_NUMBERS, counts_sha256, list_inputs
 from score_tables import labelled, save
 
 SCORES, LABELS = np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]]), [0, 1, 1]
@@ -68,14 +69,14 @@ def test_rows_that_were_left_out_are_counted_file_by_file_with_reasons(tmp_path:
     counted.save(tmp_path / "site.tally")
     loaded = Tally.load(tmp_path / "site.tally")
     assert loaded.inputs == counted.inputs
-    assert together(loaded.inputs) == (4, ((WITHOUT_LABEL, 3), (BAD_SCORES, 1)), 9)
-    assert together([*loaded.inputs, replace(loaded.inputs[0], left_out=None)])[0] is None
+    assert sum_left_out(loaded.inputs) == (4, ((WITHOUT_LABEL, 3), (BAD_SCORES, 1)), 9)
+    assert sum_left_out([*loaded.inputs, replace(loaded.inputs[0], left_out=None)])[0] is None
 
 
 def test_rows_of_a_frame_that_were_left_out_are_said_too() -> None:
     frame = pandas.DataFrame({"p_0": [0.9, 0.3, None], "p_1": [0.1, 0.7, 0.5], "y": [0, 1, 1]})
     tally = read(frame, label="y", drop_invalid=1.0).tally()
-    (one,) = all_inputs(tally)
+    (one,) = list_inputs(tally)
     assert (one.name, one.rows, one.left_out) == (None, 2, 1)
     assert one.sha256 == counts_sha256(tally, "source")
 
@@ -157,7 +158,7 @@ def test_a_certificate_says_how_many_more_there_are() -> None:
     files = [named(f"{number}") for number in range(MAX_INPUTS + 9)]
     many = Tally.sum([Tally.from_scores(SCORES, LABELS), *files])
     assert many.n_more_inputs == 9
-    assert len(all_inputs(many)) == MAX_INPUTS
+    assert len(list_inputs(many)) == MAX_INPUTS
     made = calibrate(many, epsilon=0.4, delta=0.3, method="PS").provenance
     assert made is not None
     assert made.inputs[-1].name == "10 more files"
