@@ -28,9 +28,9 @@ def test_every_file_names_the_same_version_date_and_addresses() -> None:
     assert PROJECT["version"] == pacshift.__version__
     changes = re.findall(r"^## \[(.+?)\](?: - (\S+))?$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
     unreleased = PROJECT["version"].endswith(".dev0")  # then the last release is cited
-    assert (changes[0][0] == "Unreleased") is unreleased
+    assert changes[0][0] == PROJECT["version"].removesuffix(".dev0")
+    assert (changes[0][1] == "unreleased") is unreleased
     version, day = changes[unreleased]
-    assert unreleased or version == PROJECT["version"]
     assert f"\nversion: {version}\n" in cited
     assert f"date-released: {day}\n" in cited
     assert f"repository-code: {PROJECT['urls']['Source']}\n" in cited
