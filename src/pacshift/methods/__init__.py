@@ -4,13 +4,14 @@ import difflib
 import re
 
 from pacshift.errors import InputError
-from pacshift.methods.base import Method, MethodFacts, Solution, Task, check_method
+from pacshift.methods.base import Method, MethodFacts, Solution, Task, check_method, one_threshold
 from pacshift.methods.guarantee import Guarantee
 from pacshift.methods.point_weights import PSR, WCP, Oracle
-from pacshift.methods.ps import APS, LWCP, PS, PSLW
+from pacshift.methods.ps import APS, LWCP, PS, PSLW, pac_threshold, too_few
 from pacshift.methods.ps_lp import PSLP
 from pacshift.methods.ps_t import PST
 from pacshift.methods.ps_w import PSC, PSW
+from pacshift.tally.grid import largest_threshold
 
 __all__ = [
     "APS",
@@ -30,7 +31,11 @@ __all__ = [
     "Oracle",
     "Solution",
     "Task",
+    "largest_threshold",
+    "one_threshold",
+    "pac_threshold",
     "resolve_method",
+    "too_few",
     "usable_methods",
 ]
 

@@ -297,5 +297,17 @@ def check_method(method: Any) -> Method:
 
 
 def one_threshold(tally: Tally, threshold: float) -> FloatArray:
-    """The same threshold for every class."""
+    """The same threshold for every class.
+
+    Parameters
+    ----------
+    tally : Tally
+        Says how many classes there are.
+    threshold : float
+        Scores that reach it are in the set.
+
+    Returns
+    -------
+    array of shape (K,)
+    """
     return np.full(tally.n_classes, threshold)

@@ -69,7 +69,22 @@ class APS(PS):
 
 
 def pac_threshold(tally: Tally, counts: IntArray, *, epsilon: float, delta: float) -> float:
-    """PS on any ``counts`` of the tally's scores: errors ≤ k(n, ε, δ), that is Binom(errors; n, ε) ≤ δ."""
+    """PS on any ``counts`` of the tally's scores: errors ≤ k(n, ε, δ), that is Binom(errors; n, ε) ≤ δ.
+
+    Parameters
+    ----------
+    tally : Tally
+        Its ``values`` are the true-label scores.
+    counts : array of int
+        How often each of them counts; ``tally.counts`` for all rows.
+    epsilon, delta : float
+        The share that may be missed, and the probability that more is.
+
+    Returns
+    -------
+    float
+        The largest threshold that is proven, -inf if there is none.
+    """
     total = int(counts.sum())
     return largest_threshold(
         tally, lambda errors: bool(binomial_cdf(errors.sum(), total, epsilon) <= delta), counts
@@ -84,7 +99,22 @@ def examples_needed(*, epsilon: float, delta: float) -> int:
 
 
 def too_few(total: int, *, epsilon: float, delta: float, what: str = "source rows") -> tuple[str, ...]:
-    """Why only "all labels" is valid, where ``total`` examples cannot show an error below ε."""
+    """Why only "all labels" is valid, where ``total`` examples cannot show an error below ε.
+
+    Parameters
+    ----------
+    total : int
+        Number of examples.
+    epsilon, delta : float
+        The share that may be missed, and the probability that more is.
+    what : str
+        What the examples are called.
+
+    Returns
+    -------
+    tuple of str
+        One sentence, or none where there are enough examples: the ``reasons`` of a ``Solution``.
+    """
     needed = examples_needed(epsilon=epsilon, delta=delta)
     if total >= needed:
         return ()

@@ -222,9 +222,22 @@ def bin_of(values: FloatArray) -> IntArray:
 def largest_threshold(tally: "Tally", passes: Callable[..., bool], *counts: IntArray) -> float:
     """The largest τ at which ``passes`` says yes, or -inf where no observed score is admissible.
 
-    ``passes`` gets, for each array of ``counts`` (aligned with ``tally.values``; by default the tally's own),
-    the per-class sums of what lies below τ, and must never turn from no to yes as τ grows. Sums only change
-    just above an observed score, so the answer is an observed score: the observed ones are halved.
+    Sums only change just above an observed score, so the answer is one: the observed scores are halved.
+
+    Parameters
+    ----------
+    tally : Tally
+        Its ``values`` are the true-label scores.
+    passes : callable
+        Gets, for each array of ``counts``, the per-class sums of what lies below τ. It must never turn from no to
+        yes as τ grows.
+    *counts : array of int
+        How often each of ``tally.values`` counts; by default the tally's own counts.
+
+    Returns
+    -------
+    float
+        An observed score; inf if ``passes`` always says yes.
     """
     if not len(tally.values):
         return -np.inf
