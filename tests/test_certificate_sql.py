@@ -14,7 +14,6 @@ from pacshift import Certificate, InputError
 from pacshift.arrays import Label
 from pacshift.certificate.sql import Dialect, set_expression
 from pacshift.rows.columns import Columns
-from pacshift.scores.transforms import softmax
 
 COLUMNS = ['p_a"quote', "p `tick` \\back", "p_ünïcode' 名"]
 NAMES = ['it\'s \\ "odd"', "line\nbreak", "名前 🎯"]
@@ -113,86 +112,6 @@ SPARK = pytest.param("spark", marks=pytest.mark.spark)
 
 THRESHOLDS = np.array([0.3, 0.1 + 0.2, 1e-300])
 
-TIED = np.log(np.array([0.2, 0.3, 0.5], np.float32)) + np.float32(3)  # logits whose probabilities are thresholds
-
-
-def hard_logits() -> Rows:
-    """Ties at the thresholds, logits far apart, a class ruled out, what is refused, and random logits."""
-    rows: list[tuple[float | None, ...]] = [tuple(map(float, TIED)), (0.0, 0.0, 0.0), (-0.0, 0.0, 1e-17)]
-    rows += [(1e4, -1e4, 0.0), (-1e300, 1e300, 0.0), (800.0, 0.0, -800.0), (5.0, -INF, 4.0), (-INF, -INF, 2.0)]
-    rows += [tuple(row) for row in np.random.default_rng(0).normal(0, 3, (80, 3)).tolist()]
-    rows += [(NAN, 0.5, 0.5), (0.5, INF, 0.5), (0.5, 0.5, None), (-INF, -INF, -INF)]
-    return [(i, *row) for i, row in enumerate(rows)]  # type: ignore[misc]
-
-
-def require_softmax_sets(found: list[Any], rows: Rows, never_empty: bool) -> None:
-    """Every label of ``sets`` is there, in single and in double precision, and others only at the threshold."""
-    assert found[-4:] == [None] * 4
-    cuts = softmax(TIED[None])[0].astype(float)
-    certificate = replace(birds_with(softmax=True, never_empty=never_empty, score_kind=None), thresholds=cuts)
-    for (_, *row), members in zip(rows[:-4], found[:-4], strict=True):
-        probabilities = softmax(np.array([row], float))[0]
-        allowed = set(np.array(certificate.classes)[probabilities >= cuts * (1 - 2e-7)].tolist())
-        # Single precision cannot tell the highest two apart where they are all but equal.
-        tops = set(np.array(certificate.classes)[probabilities >= probabilities.max() * (1 - 2e-7)].tolist())
-        assert set(members) <= (allowed or (tops if never_empty else set()))
-        for width in (np.float32, np.float64):
-            with np.errstate(over="ignore"):
-                narrow = np.array([row], width)
-            if np.isfinite(narrow[narrow != -INF]).all() and allowed:
-                assert set(certificate.labels(narrow)[0]) <= set(members)
-
-
-def softmax_expression(dialect: str, never_empty: bool) -> str:
-    thresholds = softmax(TIED[None])[0].astype(float)
-    classes = birds().classes
-    return set_expression(COLUMNS, classes, thresholds, dialect, never_empty=never_empty, softmax=True)
-
-
-@pytest.mark.parametrize("never_empty", [False, True])
-@pytest.mark.parametrize("dialect", ["duckdb", "postgres", "snowflake", SPARK])
-def test_a_database_takes_the_softmax(dialect: str, never_empty: bool, run: Run) -> None:
-    rows = hard_logits()
-    require_softmax_sets(run(softmax_expression(dialect, never_empty), rows), rows, never_empty)
-
-
-@pytest.mark.parametrize("dialect", get_args(Dialect))
-def test_a_parser_of_the_dialect_reads_the_softmax(dialect: str) -> None:
-    sqlglot = pytest.importorskip("sqlglot")
-    query = sqlglot.parse_one(f"SELECT {softmax_expression(dialect, True)} AS labels FROM t", read=dialect)
-    assert {column.name for column in query.find_all(sqlglot.exp.Column)} >= set(COLUMNS)
-    assert len(list(query.find_all(sqlglot.exp.Exp))) == (18 if dialect == "snowflake" else 3)
-
-
-@pytest.mark.parametrize("dialect", ["duckdb", "postgres"])
-def test_logits_of_single_precision_are_subtracted_in_double(dialect: str, run: Run) -> None:
-    """In single precision 100.000008 - 1e-6 would lose the second logit."""
-    rows: Rows = [(0, 16777216.0, 16777215.0, 0.3)]
-    cuts = softmax(np.array([row[1:] for row in rows]))[0]
-    names = ["x", "y", "z"]
-    wide = set_expression(COLUMNS, names, cuts, dialect, never_empty=False, softmax=True)
-    narrow = wide
-    for column in COLUMNS:
-        quoted = '"' + column.replace('"', '""') + '"'
-        narrow = narrow.replace(quoted, f"CAST({quoted} AS REAL)")
-    assert run(wide, rows) == run(narrow, rows) == [names]
-
-
-def test_hundred_classes_stay_short_and_exact() -> None:
-    """The parts of a softmax have names: the text grows with the classes, not with their square."""
-    duckdb = pytest.importorskip("duckdb")
-    names = [f"z{place}" for place in range(100)]
-    logits = np.random.default_rng(1).normal(0, 3, (50, 100))
-    cuts = np.full(100, 0.01)
-    expression = set_expression(names, names, cuts, "duckdb", never_empty=False, softmax=True)
-    assert len(expression) < 30_000
-    with duckdb.connect() as db:
-        db.execute(f"CREATE TABLE t ({', '.join(f'{name} DOUBLE' for name in names)})")
-        db.executemany(f"INSERT INTO t VALUES ({', '.join('?' * 100)})", logits.tolist())
-        found = [row[0] for row in db.execute(f"SELECT {expression} FROM t").fetchall()]
-    inside = softmax(logits) >= cuts
-    assert found == [[name for name, kept in zip(names, row, strict=True) if kept] for row in inside]
-
 
 @pytest.mark.parametrize("dialect", get_args(Dialect))
 def test_columns_that_differ_in_case_only_are_refused_where_they_are_one(dialect: str) -> None:
@@ -202,18 +121,6 @@ def test_columns_that_differ_in_case_only_are_refused_where_they_are_one(dialect
         return
     with pytest.raises(InputError, match=f"'p_a' and 'p_A' differ in case only, and {dialect} takes them for one"):
         birds_with().to_sql(dialect, columns=["p_a", "p_A", "p_b"])  # type: ignore[arg-type]
-
-
-def test_a_column_may_be_called_like_a_part_of_the_softmax() -> None:
-    columns = ["pacshift_top", "Pacshift__total", "c"]
-    expression = set_expression(
-        columns, ["x", "y", "z"], np.full(3, 0.2), "duckdb", never_empty=False, softmax=True
-    )
-    duckdb = pytest.importorskip("duckdb")
-    with duckdb.connect() as db:
-        db.execute('CREATE TABLE t (pacshift_top DOUBLE, "Pacshift__total" DOUBLE, c DOUBLE)')
-        db.execute("INSERT INTO t VALUES (1, 1, -9), (-9, 0, 0)")
-        assert db.execute(f"SELECT {expression} FROM t").fetchall() == [(["x", "y"],), (["y", "z"],)]
 
 
 @pytest.mark.parametrize("never_empty", [False, True])
@@ -292,6 +199,7 @@ def test_columns_can_be_named_and_override_those_of_the_table() -> None:
         ({}, ["a", "b", 3], "must be names of columns"),
         ({"score": "aps-plain"}, ["a", "b", "c"], "score 'aps-plain'.*pacshift predict"),
         ({"score": "custom"}, ["a", "b", "c"], "score 'custom'"),
+        ({"softmax": True, "score_kind": None}, ["a", "b", "c"], "takes logits.*Store the probabilities"),
     ],
 )
 def test_what_sql_cannot_say_is_refused(fields: dict[str, Any], columns: Any, said: str) -> None:

@@ -43,7 +43,7 @@ def test_type_checkers_read_the_same_list() -> None:
 
 def test_the_core_imports_neither_the_extras_nor_large_parts_of_scipy() -> None:
     """They would make every command start later: the parts of SciPy alone take longer than NumPy."""
-    extras = "sklearn pyarrow matplotlib pandas polars pyspark typer rich jinja2 torch highspy importlib.metadata"
+    extras = "sklearn pyarrow matplotlib pandas polars pyspark typer rich jinja2 highspy importlib.metadata"
     slow = (*extras.split(), *(f"scipy.{name}" for name in ("optimize", "sparse", "special", "stats")))
     others = sorted(
         PUBLIC - {"PACClassifier", "SetsWritten", "set_scorer", "read", "tally_table", "write_sets"}

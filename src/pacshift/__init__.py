@@ -8,7 +8,7 @@ __version__ = "0.3.0.dev0"
 with open(__file__.removesuffix("c") + "i", encoding="utf-8") as _stub:  # the one list of public names
     _HOMES = {name: home for _, home, *_, name in (line.split() for line in _stub if line.startswith("from "))}
 
-_MODULES = ("blocks", "onnx", "plots", "report", "torch")  # all but the first need an extra
+_MODULES = ("blocks", "onnx", "plots", "report")  # all but the first need an extra
 
 __all__ = sorted(_HOMES)
 

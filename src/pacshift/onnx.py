@@ -6,13 +6,14 @@ from typing import Any, Literal
 
 import numpy as np
 
+from pacshift.arrays import FloatArray
 from pacshift.certificate import Certificate
 from pacshift.certificate.file import to_document
 from pacshift.errors import InputError, MissingExtraError
 from pacshift.files.codec import CHECKSUM
 from pacshift.files.origin import PACSHIFT_VERSION
 from pacshift.files.writing import PathLike, atomic_write
-from pacshift.rows.sets import exact_cuts, forgiving_cuts
+from pacshift.rows.sets import exact_cuts
 
 try:
     import onnx
@@ -83,7 +84,12 @@ def to_onnx(
             f"an ONNX graph can only compare probabilities, but this certificate transforms them first (score "
             f"{certificate.score!r}). Use `sets` or `predictor`, or calibrate with score='probability'."
         )
-    certificate.require_plain("ONNX")
+    if certificate.accepts and certificate.softmax:  # sets would only grow, but what is accepted would change
+        raise InputError(
+            "ONNX rounds a softmax otherwise than pacshift does, and would accept other cases than those that "
+            "were certified. Make the certificate of probabilities, or accept with `sets`, `predictor` or "
+            "`pacshift predict`."
+        )
     if dtype not in WIDTHS:
         raise InputError(f"dtype must be 'float32' or 'float64', got {dtype!r}.")
     if dtype == "float32" and not certificate.fits_single:
@@ -188,3 +194,21 @@ class _Graph:
         name = f"pacshift_constant_{len(self._constants)}"
         self._constants.append(numpy_helper.from_array(values, name))
         return name
+
+
+def forgiving_cuts(thresholds: FloatArray) -> FloatArray:
+    """Thresholds one step of single precision lower, for a softmax that is computed elsewhere.
+
+    Another exp() or another order of adding up changes the last bits of a probability. Who does not round it to
+    single precision, as we do with logits of single precision, changes a few more: all of it less than one step.
+    So a label that ``make_sets`` includes is included there too, also one at the threshold: sets only grow, and
+    the promise stays.
+
+    >>> forgiving_cuts(np.array([0.5, 0.1, -np.inf]))
+    array([0.49999997, 0.09999999,       -inf])
+    """
+    with np.errstate(over="ignore"):  # beyond the range of single precision: ±inf
+        below = thresholds.astype(np.float32)
+    down = np.float32(-np.inf)
+    below = np.where(below > thresholds, np.nextafter(below, down), below)
+    return np.nextafter(below, down).astype(np.float64)

@@ -451,18 +451,16 @@ class Certificate:
         str
             An expression for ``SELECT``: the labels in the row's set, in the order of ``classes``, as an array of
             the class names' own type, or of texts if they have several; in Snowflake an ARRAY of variants. It is
-            NULL for rows with a score that is missing, NaN or +inf, which ``sets`` refuses. With ``softmax`` the
-            columns hold logits, which must be numbers of single precision, in a column of any type: round others
-            in a view (``CAST(z AS REAL)``). A label whose probability lies within one step of single precision
-            below its threshold may then be in the set too: databases differ in the last bits of exp(). Where the
-            top label is accepted, BigQuery and Snowflake, which have no single precision, need such columns too.
+            NULL for rows with a score that is missing, NaN or +inf, which ``sets`` refuses. Where the top label is
+            accepted, BigQuery and Snowflake, which have no single precision, need columns of numbers of single
+            precision.
 
         Raises
         ------
         InputError
-            If a score other than ``"probability"`` is compared, if top labels of logits are accepted, if the
-            columns are unknown or too few or one for the dialect (names that differ in case only), or if the
-            dialect is unknown.
+            If the certificate takes logits, if a score other than ``"probability"`` is compared, if the columns
+            are unknown or too few or one for the dialect (names that differ in case only), or if the dialect is
+            unknown.
 
         Examples
         --------
@@ -484,31 +482,15 @@ class Certificate:
                 f"{self.score!r}). Make the sets with `sets` or `pacshift predict`, or calibrate with "
                 "score='probability'."
             )
-        self.require_plain("SQL")
+        if self.softmax:
+            raise InputError(
+                "SQL can only compare probabilities, but this certificate takes logits (softmax). Store the "
+                "probabilities of the model in the table and make the certificate of them, or make the sets with "
+                "`sets` or `pacshift predict`."
+            )
         if columns is None and self.columns is not None:
             columns = self.columns.scores
-        return set_expression(columns, self.classes, self.thresholds, dialect, **self.rule, softmax=self.softmax)
-
-    def require_plain(self, where: str) -> None:
-        """Refuse to accept top labels of a softmax that is computed elsewhere.
-
-        Parameters
-        ----------
-        where : str
-            Who would compute it.
-
-        Raises
-        ------
-        InputError
-            If the certificate accepts top labels of logits: sets may only grow by another rounding, and what is
-            accepted would change.
-        """
-        if self.accepts and self.softmax:
-            raise InputError(
-                f"{where} rounds a softmax otherwise than pacshift does, and would accept other cases than those "
-                "that were certified. Make the certificate of probabilities, or accept with `sets`, `predictor` "
-                "or `pacshift predict`."
-            )
+        return set_expression(columns, self.classes, self.thresholds, dialect, **self.rule)
 
     def predictor(self, *, score: TransformFunction | None = None) -> Predictor:
         """Prepare for rows that come one at a time, as in a service.

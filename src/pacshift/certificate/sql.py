@@ -1,8 +1,7 @@
 """The sets as one SQL expression, so that a database can make them where the scores are.
 
-The expression compares each score column with the class's threshold, as ``Certificate.sets`` does. Of logits it
-takes the softmax first, and its sets may then be larger by labels at the very threshold (see ``forgiving_cuts``).
-A row with a score that is missing, NaN or +inf gets NULL: ``sets`` refuses such rows, SQL cannot raise an error.
+The expression compares each score column with the class's threshold, as ``Certificate.sets`` does. A row with a
+score that is missing, NaN or +inf gets NULL: ``sets`` refuses such rows, SQL cannot raise an error.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,22 +10,14 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from pacshift.arrays import FloatArray, Label
 from pacshift.errors import InputError
-from pacshift.rows.sets import forgiving_cuts, shown_names
+from pacshift.rows.sets import shown_names
 
 Dialect: TypeAlias = Literal["duckdb", "postgres", "bigquery", "snowflake", "spark"]
-
-LEAST_EXPONENT = -700
-"""Smaller differences of logits count as this one: exp() of what is far below it is an error in PostgreSQL. The
-probability is then 1e-304 instead of less, so a set can only grow, and only where a threshold is as small."""
 
 
 @dataclass(frozen=True)
 class _Grammar:
-    """How a dialect writes names, numbers, texts, and a list of labels without its NULLs.
-
-    ``let`` gives ``name`` to ``value`` inside ``body``; ``list`` makes a list of numbers, ``item`` takes one out.
-    Without ``let`` there is no way to name a part of an expression that surely works.
-    """
+    """How a dialect writes names, numbers, texts, and a list of labels without its NULLs."""
 
     quote: str
     double: str
@@ -34,10 +25,6 @@ class _Grammar:
     backslash_escapes: bool = False
     quote_escape: str | None = None  # None: a quote inside a name is doubled
     folds_case: bool = False  # p_a and p_A are one column, even if they are quoted
-    let: str | None = None
-    list: str = "[{}]"
-    item: str = "{}[{}]"
-    first_item: int = 0
     single: str = ""  # what single precision is called, where there is one
 
     def name(self, column: str) -> str:
@@ -59,18 +46,12 @@ _GRAMMARS: dict[str, _Grammar] = {
         "DOUBLE",
         "[label FOR label IN [{}] IF label IS NOT NULL]",
         folds_case=True,
-        let="[{body} FOR {name} IN [{value}]][1]",
-        first_item=1,
         single="REAL",
     ),
     "postgres": _Grammar(
         '"',
         "DOUBLE PRECISION",
         "array_remove(ARRAY[{}], NULL)",
-        # Without OFFSET 0 the value would be computed again wherever its name stands.
-        let="(SELECT {body} FROM (SELECT {value} AS {name} OFFSET 0) AS {name}_once)",
-        list="ARRAY[{}]",
-        first_item=1,
         single="REAL",
     ),
     "bigquery": _Grammar(
@@ -81,8 +62,6 @@ _GRAMMARS: dict[str, _Grammar] = {
         backslash_escapes=True,
         quote_escape="\\`",
         folds_case=True,
-        let="(SELECT {body} FROM (SELECT {value} AS {name}))",
-        item="{}[OFFSET({})]",
     ),
     "snowflake": _Grammar('"', "DOUBLE", "ARRAY_CONSTRUCT_COMPACT({})", backslash_escapes=True),
     "spark": _Grammar(
@@ -91,8 +70,6 @@ _GRAMMARS: dict[str, _Grammar] = {
         "filter(array({}), label -> label IS NOT NULL)",
         backslash_escapes=True,
         folds_case=True,
-        let="transform(array({value}), {name} -> {body})[0]",
-        list="array({})",
         single="FLOAT",
     ),
 }
@@ -105,7 +82,6 @@ def set_expression(
     dialect: str,
     *,
     never_empty: bool,
-    softmax: bool = False,
     accept: bool = False,
 ) -> str:
     """One SQL expression for the list of labels in a row's set, in the order of ``classes``.
@@ -134,16 +110,9 @@ def set_expression(
                 f"columns {other!r} and {column!r} differ in case only, and {dialect} takes them for one column. "
                 "Rename one of them in the database and pass columns= with the new names."
             )
-    names = scores = [grammar.name(column) for column in columns]
+    names = [grammar.name(column) for column in columns]
     labels = _written_labels(classes, grammar)
     usable = " AND ".join(f"{name} < {grammar.number(float('inf'))}" for name in names)
-    if softmax:
-        usable += f" AND GREATEST({', '.join(names)}) > {grammar.number(float('-inf'))}"
-        prefix = "pacshift_"  # of names that no score column has
-        while any(column.lower().startswith(prefix) for column in columns):
-            prefix += "_"
-        scores, bind = _softmax(names, grammar, prefix)
-        thresholds = forgiving_cuts(thresholds)
     if accept:
         single = [f"CAST({name} AS {grammar.single})" if grammar.single else name for name in names]
         ways = []
@@ -154,7 +123,7 @@ def set_expression(
                 ways.append(f"WHEN {reached}\n  THEN {grammar.compact.format(labels[place])}")
         every = grammar.compact.format(", ".join(labels))
         return f"CASE WHEN {usable}\nTHEN {' '.join(['CASE', *ways, 'ELSE', every, 'END']) if ways else every} END"
-    cuts = [f"{score} >= {grammar.number(cut)}" for score, cut in zip(scores, thresholds.tolist(), strict=True)]
+    cuts = [f"{name} >= {grammar.number(cut)}" for name, cut in zip(names, thresholds.tolist(), strict=True)]
     members = [f"  CASE WHEN {cut} THEN {label} END" for cut, label in zip(cuts, labels, strict=True)]
     listed = grammar.compact.format("\n" + ",\n".join(members) + "\n")
     if never_empty:
@@ -165,7 +134,7 @@ def set_expression(
         ]
         top = grammar.compact.format(f"\n  CASE {' '.join(ways)} ELSE {labels[-1]} END\n")
         listed = f"CASE WHEN {' OR '.join(cuts)}\nTHEN {listed}\nELSE {top} END"
-    return f"CASE WHEN {usable}\nTHEN {bind(listed) if softmax else listed} END"
+    return f"CASE WHEN {usable}\nTHEN {listed} END"
 
 
 def _checked_columns(columns: Sequence[str] | None, n_classes: int) -> tuple[str, ...]:
@@ -194,26 +163,3 @@ def _written_labels(classes: Sequence[Label], grammar: _Grammar) -> list[str]:
         float: grammar.number,
     }
     return [write[type(label)](label) for label in shown_names(classes)]
-
-
-def _softmax(names: Sequence[str], grammar: _Grammar, prefix: str) -> tuple[list[str], Callable[[str], str]]:
-    """The probability of each class, and what makes an expression of them complete.
-
-    Logits are widened before they are subtracted: a difference in single precision has lost bits already.
-    """
-    wide = [f"CAST({name} AS {grammar.double})" for name in names]
-    let = grammar.let
-    if let is None:  # 1 / the sum of exp(other - own) needs no name for a part: K² terms for all classes together
-        limits = f"{LEAST_EXPONENT}), {-LEAST_EXPONENT}"
-        sums = (" + ".join(f"EXP(LEAST(GREATEST({one} - {own}, {limits}))" for one in wide) for own in wide)
-        return [f"1 / ({total})" for total in sums], str
-    top, powers, total = (f"{prefix}{word}" for word in ("top", "powers", "total"))
-    items = [grammar.item.format(powers, place + grammar.first_item) for place in range(len(names))]
-    exponents = [f"EXP(GREATEST({one} - {top}, {LEAST_EXPONENT}))" for one in wide]
-
-    def bind(body: str) -> str:
-        body = let.format(name=total, value=" + ".join(items), body=body)
-        body = let.format(name=powers, value=grammar.list.format(",\n  ".join(exponents)), body=body)
-        return let.format(name=top, value=f"GREATEST({', '.join(wide)})", body=body)
-
-    return [f"{item} / {total}" for item in items], bind

@@ -75,24 +75,6 @@ def exact_cuts(thresholds: FloatArray, dtype: np.dtype[Any]) -> NDArray[Any]:
     return np.where(rounded < cuts, np.nextafter(rounded, np.asarray(np.inf, dtype)), rounded)
 
 
-def forgiving_cuts(thresholds: FloatArray) -> FloatArray:
-    """Thresholds one step of single precision lower, for a softmax that is computed elsewhere.
-
-    Another exp() or another order of adding up changes the last bits of a probability. Who does not round it to
-    single precision, as we do with logits of single precision, changes a few more: all of it less than one step.
-    So a label that ``make_sets`` includes is included there too, also one at the threshold: sets only grow, and
-    the promise stays.
-
-    >>> forgiving_cuts(np.array([0.5, 0.1, -np.inf]))
-    array([0.49999997, 0.09999999,       -inf])
-    """
-    with np.errstate(over="ignore"):  # beyond the range of single precision: ±inf
-        below = thresholds.astype(np.float32)
-    down = np.float32(-np.inf)
-    below = np.where(below > thresholds, np.nextafter(below, down), below)
-    return np.nextafter(below, down).astype(np.float64)
-
-
 def _add_top(sets: BoolArray, scores: ScoreMatrix, rows: slice) -> None:
     empty = np.flatnonzero(~sets.any(axis=1))
     if len(empty):
