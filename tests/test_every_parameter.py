@@ -196,7 +196,7 @@ def shown(value: Any) -> object:
     """All that an answer says."""
     if isinstance(value, Certificate):
         return to_document(value)
-    if isinstance(value, pacshift.rows.base.Rows):
+    if isinstance(value, pacshift.rows.base.CheckedRows):
         return shown(value.tally()), shown(value.arrays()), value.labels, str(value.grouped)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         names = [field.name for field in dataclasses.fields(value)]

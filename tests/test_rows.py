@@ -13,7 +13,7 @@ import pytest
 from pacshift import InputError, calibrate, label_sheet, prevalence, read, verify
 from pacshift.rows import fold
 from pacshift.rows.arrow.table import read_rows
-from pacshift.rows.base import Batch, Rows
+from pacshift.rows.base import Batch, CheckedRows
 from pacshift.rows.memory import memory
 from pacshift.scores.transforms import TRANSFORMS
 from score_tables import save
@@ -21,7 +21,7 @@ from score_tables import save
 CLASSES = ("a", "b", "c")
 N_ROWS = 900
 KINDS = ("memory", "frame", "parquet", "two files", "csv", "feather")
-Maker = Callable[..., Rows]
+Maker = Callable[..., CheckedRows]
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +52,7 @@ def make(request: Any, table: pd.DataFrame, tmp_path: Path, monkeypatch: Any) ->
 
 def _in_memory(
     table: pd.DataFrame, *, label: str | None = None, group: bool = False, target: bool = False, **how: Any
-) -> Rows:
+) -> CheckedRows:
     known = None if label is None else [None if pd.isna(name) else name for name in table[label]]
     return memory(
         table[[f"p_{name}" for name in CLASSES]].to_numpy(),
@@ -68,7 +68,7 @@ def _in_memory(
 
 def _in_table(
     table: Any, *, label: str | None = None, group: bool = False, target: bool = False, **how: Any
-) -> Rows:
+) -> CheckedRows:
     asked: Any = {"label": label, "group": "patient" if group else None, "some_labels": label == "some"}
     named: Any = {"name": "target", "role": "target"} if target else {"name": "source"}
     return read_rows(table, **asked, **named, scores="p_*", **how)

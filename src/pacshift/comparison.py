@@ -21,7 +21,7 @@ from pacshift.errors import InputError, PacshiftError, did_you_mean
 from pacshift.methods import METHODS, Guarantee, Method, resolve_method, usable_methods
 from pacshift.methods.guarantee import MEANINGS, promises_target
 from pacshift.paths.labelled import LabelledTarget
-from pacshift.rows.base import Rows
+from pacshift.rows.base import CheckedRows
 from pacshift.rows.fold import misses, sizes, target_beside
 from pacshift.rows.memory import pair
 from pacshift.rows.sets import mean_and_empty
@@ -142,9 +142,9 @@ class Comparison:
 
 @did_you_mean
 def compare(
-    source_scores: ScoresLike | Rows,
-    source_labels: LabelsLike | Rows | None = None,
-    target_scores: ScoresLike | Rows | None = None,
+    source_scores: ScoresLike | CheckedRows,
+    source_labels: LabelsLike | CheckedRows | None = None,
+    target_scores: ScoresLike | CheckedRows | None = None,
     *,
     epsilon: float = EPSILON,
     delta: float = DELTA,

@@ -32,7 +32,7 @@ from pacshift.files.codec import checked, write_document
 from pacshift.files.reading import read_document
 from pacshift.methods import Guarantee, MethodFacts
 from pacshift.methods.accept import limits_of
-from pacshift.rows.base import Rows
+from pacshift.rows.base import CheckedRows
 from pacshift.rows.columns import Columns
 from pacshift.rows.sets import label_lists, make_sets, sizes_at
 from pacshift.scores.check import ScoreMatrix, as_rows, check_scores, is_row
@@ -259,9 +259,9 @@ class Certificate:
     def sets(self, scores: Frame, *, score: TransformFunction | None = None) -> Any: ...
 
     @overload
-    def sets(self, scores: MatrixLike | Rows, *, score: TransformFunction | None = None) -> BoolArray: ...
+    def sets(self, scores: MatrixLike | CheckedRows, *, score: TransformFunction | None = None) -> BoolArray: ...
 
-    def sets(self, scores: ScoresLike | Rows, *, score: TransformFunction | None = None) -> Any:
+    def sets(self, scores: ScoresLike | CheckedRows, *, score: TransformFunction | None = None) -> Any:
         """Make the prediction sets: for every row and label, whether the label is in the row's set.
 
         Parameters
@@ -295,7 +295,7 @@ class Certificate:
         >>> certificate.sets([[0.7, 0.3], [0.05, 0.95]]).tolist()
         [[False, False], [False, True]]
         """
-        if isinstance(scores, Rows):
+        if isinstance(scores, CheckedRows):
             return np.concatenate(self._of_batches(scores, partial(self.sets_of_rows, score=score)))
         if is_row(scores):
             return self.sets_of_rows(as_rows(scores, len(self.classes)), score=score)[0]
@@ -306,10 +306,10 @@ class Certificate:
 
     @overload
     def labels(
-        self, scores: MatrixLike | Rows, *, score: TransformFunction | None = None
+        self, scores: MatrixLike | CheckedRows, *, score: TransformFunction | None = None
     ) -> list[list[Label]]: ...
 
-    def labels(self, scores: ScoresLike | Rows, *, score: TransformFunction | None = None) -> Any:
+    def labels(self, scores: ScoresLike | CheckedRows, *, score: TransformFunction | None = None) -> Any:
         """Make the prediction sets as lists of class names, the most likely first.
 
         Parameters
@@ -337,12 +337,12 @@ class Certificate:
         >>> certificate.labels([[0.95, 0.05], [0.91, 0.93], [0.5, 0.5]])
         [['cat'], ['dog', 'cat'], []]
         """
-        if isinstance(scores, Rows):
+        if isinstance(scores, CheckedRows):
             return list(chain.from_iterable(self._of_batches(scores, partial(self.labels, score=score))))
         checked = self._checked(scores)
         return series_like(scores, label_lists(self._sets(checked, score), checked))
 
-    def _of_batches(self, rows: Rows, make: Callable[[Any], Any]) -> list[Any]:
+    def _of_batches(self, rows: CheckedRows, make: Callable[[Any], Any]) -> list[Any]:
         """What is made of the scores of each batch of a table, all rows of each group."""
         require_same_classes(self, rows)
         return list(rows.every.unlabelled().fold(lambda batch: make(batch.given), "measuring the sets"))
@@ -521,7 +521,7 @@ class Certificate:
         """
         return Predictor(self, self.own_transform(score))
 
-    def with_set_sizes(self, scores: ScoresLike | ScoreMatrix | Rows) -> "Certificate":
+    def with_set_sizes(self, scores: ScoresLike | ScoreMatrix | CheckedRows) -> "Certificate":
         """The same certificate, with the sizes of the sets of ``scores`` counted.
 
         Parameters
@@ -543,7 +543,7 @@ class Certificate:
         >>> certificate.with_set_sizes([[0.7, 0.3], [0.05, 0.95]]).set_sizes.tolist()
         [1, 1, 0]
         """
-        if isinstance(scores, Rows):
+        if isinstance(scores, CheckedRows):
             require_same_classes(self, scores)
             return replace(self, set_sizes=scores.total(self.sizes_of_rows))
         return replace(self, set_sizes=self.sizes_of_rows(scores))
@@ -651,7 +651,7 @@ class Certificate:
         return cls(**checked(read_document(path), path, FORMAT, VERSION, sealed_fields))
 
 
-def require_same_classes(certificate: Certificate, rows: Rows) -> None:
+def require_same_classes(certificate: Certificate, rows: CheckedRows) -> None:
     """Refuse a table whose score columns were matched to other classes, or in another order."""
     if rows.classes != certificate.classes:
         raise InputError(

@@ -14,7 +14,7 @@ from pacshift.defaults import ACCEPTED_ERROR, DELTA
 from pacshift.errors import did_you_mean
 from pacshift.methods.accept import Accept, LabelError
 from pacshift.progress import Progress
-from pacshift.rows.base import Rows
+from pacshift.rows.base import CheckedRows
 from pacshift.scores.check import check_rate
 from pacshift.tally import Tally
 from pacshift.tally.groups import LabelsPer
@@ -22,9 +22,9 @@ from pacshift.tally.groups import LabelsPer
 
 @did_you_mean
 def accept(
-    source_scores: ScoresLike | Rows | Tally,
-    source_labels: LabelsLike | Rows | None = None,
-    target_scores: ScoresLike | Rows | None = None,
+    source_scores: ScoresLike | CheckedRows | Tally,
+    source_labels: LabelsLike | CheckedRows | None = None,
+    target_scores: ScoresLike | CheckedRows | None = None,
     *,
     error: float = ACCEPTED_ERROR,
     delta: float = DELTA,

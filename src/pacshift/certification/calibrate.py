@@ -24,7 +24,7 @@ from pacshift.methods import Method, resolve_method
 from pacshift.methods.base import score_for
 from pacshift.methods.ps_lp import ClassBalance, balanced
 from pacshift.progress import Progress
-from pacshift.rows.base import Rows, unwatched
+from pacshift.rows.base import CheckedRows, unwatched
 from pacshift.scores.transforms import TransformFunction, resolve_transform
 from pacshift.tally import Tally
 from pacshift.tally.groups import LabelsPer, check_labels_per
@@ -35,9 +35,9 @@ logger = logging.getLogger(__name__)
 
 @did_you_mean
 def calibrate(
-    source_scores: ScoresLike | Rows | Tally,
-    source_labels: LabelsLike | Rows | None = None,
-    target_scores: ScoresLike | Rows | None = None,
+    source_scores: ScoresLike | CheckedRows | Tally,
+    source_labels: LabelsLike | CheckedRows | None = None,
+    target_scores: ScoresLike | CheckedRows | None = None,
     *,
     epsilon: float = EPSILON,
     delta: float = DELTA,
@@ -238,9 +238,9 @@ def calibrate(
 def certified(
     chosen: Method,
     request: Request,
-    source_scores: ScoresLike | Rows | Tally,
-    source_labels: LabelsLike | Rows | None,
-    target_scores: ScoresLike | Rows | None,
+    source_scores: ScoresLike | CheckedRows | Tally,
+    source_labels: LabelsLike | CheckedRows | None,
+    target_scores: ScoresLike | CheckedRows | None,
     *,
     score: str | TransformFunction | None = None,
     progress: Progress | None,
@@ -251,7 +251,7 @@ def certified(
     **about: Any,
 ) -> Certificate:
     """What ``calibrate`` and ``accept`` do once the request is checked; ``about`` says how rows are read."""
-    on_rows = any(isinstance(one, Rows) and one.labels == "some" for one in (source_labels, target_scores))
+    on_rows = any(isinstance(one, CheckedRows) and one.labels == "some" for one in (source_labels, target_scores))
     has_labels = target_labels is not None or on_rows
     require_fit(chosen, request, has_labels=has_labels or labelled is not None)
     if has_labels and labelled is not None:

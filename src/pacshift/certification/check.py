@@ -12,7 +12,7 @@ from pacshift.certificate.certificate import require_same_classes
 from pacshift.certification.counted import check_repeats
 from pacshift.errors import InputError
 from pacshift.evaluation import Evaluation, EvaluationCounts
-from pacshift.rows.base import Rows
+from pacshift.rows.base import CheckedRows
 from pacshift.rows.fold import misses
 from pacshift.rows.memory import memory
 from pacshift.scores.check import check_labels, check_rate, check_scores
@@ -143,7 +143,7 @@ class Check:
 
 def check(
     certificate: Certificate,
-    sets_or_scores: ScoresLike | Rows,
+    sets_or_scores: ScoresLike | CheckedRows,
     labels: LabelsLike | None = None,
     *,
     level: float = 0.95,
@@ -203,7 +203,7 @@ def check(
     level, given, classes = check_rate(level, "level"), sets_or_scores, certificate.classes
     names = () if certificate.columns is None else certificate.columns.scores
     sets: BoolArray | None = None
-    if isinstance(given, Rows):
+    if isinstance(given, CheckedRows):
         if given.labels != "all" or labels is not None or groups is not None:
             raise InputError("labels and groups of a table are named when it is read: read(..., label=, group=).")
         require_same_classes(certificate, given)
@@ -235,7 +235,7 @@ def check(
     return _judged(certificate, EvaluationCounts.of(sets, index), level)
 
 
-def _seen_as(certificate: Certificate, rows: Rows) -> Role | None:
+def _seen_as(certificate: Certificate, rows: CheckedRows) -> Role | None:
     """As what the certificate was made from these rows, if it was. Only as many rows are looked at again."""
     made, files = certificate.provenance, rows.last.files
     n_rows = {one.n_rows for one in files.values()}

@@ -29,7 +29,7 @@ from pacshift.parallel import in_background
 from pacshift.paths.labelled import CountLabels, LabelledTarget, RowsToPlan
 from pacshift.paths.sample import RowSample
 from pacshift.rows import fold
-from pacshift.rows.base import Rows
+from pacshift.rows.base import CheckedRows
 from pacshift.rows.memory import pair
 from pacshift.scores.transforms import Transform
 from pacshift.tally import Tally
@@ -48,7 +48,7 @@ class Data:
     tally: Tally
     labelled: LabelledTarget | None = None
     transform: Transform | None = None
-    target: Rows | None = None
+    target: CheckedRows | None = None
     count_labels: CountLabels | None = None
     """Counts mean sizes of sets on the target's rows, not on bins."""
     sample: Callable[[], RowSample] | None = None
@@ -79,15 +79,15 @@ def check_repeats(tally: Tally, labelled: Tally | None = None, *, name: str = "s
 
 
 def opened(
-    source_scores: ScoresLike | Rows | Tally,
-    source_labels: LabelsLike | Rows | None,
-    target_scores: ScoresLike | Rows | None,
+    source_scores: ScoresLike | CheckedRows | Tally,
+    source_labels: LabelsLike | CheckedRows | None,
+    target_scores: ScoresLike | CheckedRows | None,
     *,
     target_labels: LabelsLike | Tally | None = None,
     labelled: LabelSheet | str | os.PathLike[str] | None = None,
     score: Any = None,
     **about: Any,
-) -> tuple[Rows | Tally, Rows | None, LabelSheet | Tally | None]:
+) -> tuple[CheckedRows | Tally, CheckedRows | None, LabelSheet | Tally | None]:
     """What a verb works on: rows of source and target and a label sheet, or a tally and that of labelled rows.
 
     ``score`` and ``about``, the other arguments of ``pair``, are refused beside a tally.
@@ -109,8 +109,8 @@ def opened(
 
 
 def count(
-    source: Rows | Tally,
-    target: Rows | None,
+    source: CheckedRows | Tally,
+    target: CheckedRows | None,
     method: Method,
     request: Request,
     transform: Transform | None,
@@ -152,7 +152,11 @@ def count(
 
 
 def looked_at(
-    source: Rows, target: Rows | None, tally: Tally, transform: Transform, counting: Counting | None = None
+    source: CheckedRows,
+    target: CheckedRows | None,
+    tally: Tally,
+    transform: Transform,
+    counting: Counting | None = None,
 ) -> Data:
     """The counts with rows that are read again, where it is not too dear."""
     if target is None or "never" in (source.again, target.again):

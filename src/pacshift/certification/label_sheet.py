@@ -20,7 +20,7 @@ from pacshift.defaults import DELTA, EPSILON
 from pacshift.errors import InputError
 from pacshift.files.writing import PathLike
 from pacshift.paths.looks import look_cuts, test_rows
-from pacshift.rows.base import Batch, Matrix, Rows
+from pacshift.rows.base import Batch, CheckedRows, Matrix
 from pacshift.rows.columns import require_columns
 from pacshift.rows.memory import memory
 from pacshift.scores.check import (
@@ -449,7 +449,7 @@ def require_pilot(labels: Sequence[str | None], n_pilot: int, name: str) -> None
 
 
 def label_sheet(
-    target: ScoresLike | Rows,
+    target: ScoresLike | CheckedRows,
     *,
     budget: int,
     looks: Sequence[int] = (),
@@ -522,7 +522,7 @@ def label_sheet(
     seed = secrets.randbits(63) if rng is None else check_seed(rng)
     if seed >= 2**64:
         raise InputError(f"rng must be a seed below 2**64, which is written into the sheet, got {seed}.")
-    if isinstance(target, Rows):
+    if isinstance(target, CheckedRows):
         if groups is not None or classes is not None or softmax:
             raise InputError("groups, classes and softmax belong to the rows: say them to pacshift.read.")
         if keep is not None and (isinstance(keep, str) or not isinstance(keep, Sequence)):
@@ -582,7 +582,7 @@ def require_scores(matrix: ScoreMatrix) -> None:
             )
 
 
-def _drawn(rows: Rows, plan: SheetPlan, seed: int, keep: Sequence[str] = ()) -> LabelSheet:
+def _drawn(rows: CheckedRows, plan: SheetPlan, seed: int, keep: Sequence[str] = ()) -> LabelSheet:
     """The verb: draw rows, and copy the columns to ``keep`` of those that were drawn, in a second pass."""
     class_places(rows.classes)  # refuses names that would not come back
     require_columns(keep, rows.column_names, taken=sheet_file.COLUMNS)

@@ -30,7 +30,7 @@ from pacshift.paths.labelled import (
 )
 from pacshift.paths.looks import test_rows
 from pacshift.rows import fold
-from pacshift.rows.base import Matrix, Rows
+from pacshift.rows.base import CheckedRows, Matrix
 from pacshift.scores.check import ScoreMatrix
 from pacshift.scores.transforms import TRANSFORMS, Transform
 from pacshift.tally import Tally
@@ -74,7 +74,7 @@ def by_tally(labelled: Tally, tally: Tally) -> LabelledTarget:
 
 
 def labels_of(
-    source: Rows | Tally, target: Rows | None, given: LabelSheet | Tally | None, tally: Tally
+    source: CheckedRows | Tally, target: CheckedRows | None, given: LabelSheet | Tally | None, tally: Tally
 ) -> LabelledTarget | None:
     """The labelled rows as counts alone, for shares: of a tally, of a sheet, or of the target's own labels."""
     if isinstance(given, Tally):
@@ -101,7 +101,7 @@ def labels_of(
     return labelled
 
 
-def sheet_scores(target: Rows, sheet: LabelSheet) -> tuple[Matrix, Matrix]:
+def sheet_scores(target: CheckedRows, sheet: LabelSheet) -> tuple[Matrix, Matrix]:
     """The scores of the sheet's rows, in the order of the sheet, and of a sample of the other rows.
 
     An InputError if this is another target, or if the sheet's seed draws other rows.
@@ -113,7 +113,12 @@ def sheet_scores(target: Rows, sheet: LabelSheet) -> tuple[Matrix, Matrix]:
 
 
 def by_sheet(
-    source: Rows | None, target: Rows, sheet: LabelSheet, request: Request, transform: Transform, tally: Tally
+    source: CheckedRows | None,
+    target: CheckedRows,
+    sheet: LabelSheet,
+    request: Request,
+    transform: Transform,
+    tally: Tally,
 ) -> LabelledTarget:
     """The labels of a sheet up to its last complete look, with rows that are not on it to plan with.
 
@@ -134,8 +139,8 @@ def by_sheet(
 
 
 def at_all_looks(
-    source: Rows | None,
-    target: Rows,
+    source: CheckedRows | None,
+    target: CheckedRows,
     sheet: LabelSheet,
     request: Request,
     transform: Transform,

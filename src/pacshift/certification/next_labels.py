@@ -15,7 +15,7 @@ from pacshift.errors import InputError, UnfinishedSheetError
 from pacshift.parallel import one_blas_thread
 from pacshift.paths.labelled import Family, LabelledTarget, families
 from pacshift.rows import fold
-from pacshift.rows.base import Rows
+from pacshift.rows.base import CheckedRows
 from pacshift.scores.transforms import TransformFunction, resolve_transform
 from pacshift.tally import Tally
 
@@ -51,9 +51,9 @@ class NextLabels:
 
 @one_blas_thread()
 def next_labels(
-    source_scores: ScoresLike | Rows,
-    source_labels: LabelsLike | Rows | None = None,
-    target_scores: ScoresLike | Rows | None = None,
+    source_scores: ScoresLike | CheckedRows,
+    source_labels: LabelsLike | CheckedRows | None = None,
+    target_scores: ScoresLike | CheckedRows | None = None,
     *,
     labelled: LabelSheet | str | os.PathLike[str],
     contamination: float = 0.0,

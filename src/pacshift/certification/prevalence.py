@@ -25,7 +25,7 @@ from pacshift.mix.prevalence import REGION_SHARE, KnownMix, Prevalence, mix_inte
 from pacshift.mix.region import weight_bounds
 from pacshift.parallel import one_blas_thread
 from pacshift.paths.labelled import LabelledTarget
-from pacshift.rows.base import Rows
+from pacshift.rows.base import CheckedRows
 from pacshift.rows.fold import both
 from pacshift.scores.check import check_flag
 from pacshift.tally import Tally
@@ -44,9 +44,9 @@ LABEL_SOME = (
 
 @one_blas_thread()
 def prevalence(
-    source_scores: ScoresLike | Rows | Tally,
-    source_labels: LabelsLike | Rows | None = None,
-    target_scores: ScoresLike | Rows | None = None,
+    source_scores: ScoresLike | CheckedRows | Tally,
+    source_labels: LabelsLike | CheckedRows | None = None,
+    target_scores: ScoresLike | CheckedRows | None = None,
     *,
     delta: float = DELTA,
     classes: Sequence[Label] | None = None,

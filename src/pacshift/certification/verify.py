@@ -19,7 +19,7 @@ from pacshift.errors import AssumptionError, InputError, UninformativeWarning
 from pacshift.files.codec import is_number
 from pacshift.methods import METHODS, Method, resolve_method
 from pacshift.methods.accept import ACCEPTING
-from pacshift.rows.base import Rows
+from pacshift.rows.base import CheckedRows
 from pacshift.scores.frames import column_names
 from pacshift.scores.transforms import TransformFunction
 from pacshift.tally import Tally
@@ -85,9 +85,9 @@ class Verification:
 
 def verify(
     certificate: CertificateLike,
-    source_scores: ScoresLike | Rows | Tally,
-    source_labels: LabelsLike | Rows | None = None,
-    target_scores: ScoresLike | Rows | None = None,
+    source_scores: ScoresLike | CheckedRows | Tally,
+    source_labels: LabelsLike | CheckedRows | None = None,
+    target_scores: ScoresLike | CheckedRows | None = None,
     *,
     target_labels: LabelsLike | Tally | None = None,
     labelled: LabelSheet | str | os.PathLike[str] | None = None,
@@ -151,7 +151,7 @@ def verify(
     about: dict[str, Any] = {"columns": names}
     if isinstance(source_scores, Tally):
         about = {"score": score}
-    elif not isinstance(source_scores, Rows):
+    elif not isinstance(source_scores, CheckedRows):
         grouped = stored.target_grouped
         about |= {"classes": stored.classes, "softmax": stored.softmax}
         about |= {"labels_per": None if grouped is None else grouped.labels_per}
@@ -165,7 +165,7 @@ def verify(
         target_groups=target_groups,
         **about,
     )
-    called = source_scores.column_names if isinstance(source_scores, Rows) else column_names(source_scores)
+    called = source_scores.column_names if isinstance(source_scores, CheckedRows) else column_names(source_scores)
     named = set(names) <= set(map(str, called or ())) and bool(names)
     transform = None if isinstance(source, Tally) else stored.own_transform(score)
     how: Any = {"counting": made.counting, "predicted": stored.predicted_counts is not None}

@@ -18,7 +18,7 @@ from pacshift.tally.same_rows import require_distinct
 
 if TYPE_CHECKING:
     from pacshift.progress import Progress
-    from pacshift.rows.base import Doing, Rows
+    from pacshift.rows.base import CheckedRows, Doing
 
 
 WORDS = "patient|subject|person|participant|user|customer|client|member"
@@ -36,7 +36,7 @@ class Watch:
     told: set[str] = field(default_factory=set)
 
     @contextmanager
-    def __call__(self, rows: "Rows", doing: "Doing") -> "Iterator[Progress | None]":
+    def __call__(self, rows: "CheckedRows", doing: "Doing") -> "Iterator[Progress | None]":
         with progress(f"counting the {rows.name}" if doing == "counting" else doing, silent=self.silent) as report:
             yield report
         if doing not in ("counting", "checking", "drawing rows") or rows.name in self.told:
@@ -58,7 +58,7 @@ def open_data(
     engine: str = "arrow",
     exact: bool = False,
     **target: Any,
-) -> "tuple[Tally] | tuple[Rows, Rows | None]":
+) -> "tuple[Tally] | tuple[CheckedRows, CheckedRows | None]":
     """What a verb takes first: the sum of tallies; or a labelled source and, if there is one, its target.
 
     ``reading`` says how the source is read, as ``read_rows`` takes it; the target is read like the source.
@@ -106,7 +106,7 @@ def open_data(
         raise InputError(of_target) from None
 
 
-def open_table(paths: Sequence[Path], *, engine: str = "arrow", **reading: Any) -> "Rows":
+def open_table(paths: Sequence[Path], *, engine: str = "arrow", **reading: Any) -> "CheckedRows":
     """A table, read on this machine or on a cluster: ``reading`` are arguments of ``read_rows``."""
     if engine == "arrow":
         from pacshift.rows.arrow.table import read_rows
@@ -119,12 +119,12 @@ def open_table(paths: Sequence[Path], *, engine: str = "arrow", **reading: Any) 
     return cluster_rows(paths, master="local[*]" if engine == "spark" else engine, **reading)
 
 
-def look_at_first_rows(*tables: "Rows | Tally | None") -> None:
+def look_at_first_rows(*tables: "CheckedRows | Tally | None") -> None:
     """Refuse rows that a verb would refuse later, as far as the first rows show it."""
     for table in tables:
         if table is None or isinstance(table, Tally) or table.again == "never":
             continue
-        rows: Rows = getattr(table, "rows", table)  # of groups all rows
+        rows: CheckedRows = getattr(table, "rows", table)  # of groups all rows
         for batch in islice(rows.batches(), 1):
             _ = batch.given, batch.labels
             may_drop = float(rows.drop_invalid > 0)  # whether that is too many, all rows say

@@ -14,7 +14,7 @@ from pacshift.errors import InputError
 
 if TYPE_CHECKING:
     from pacshift import LabelSheet
-    from pacshift.rows.base import Rows
+    from pacshift.rows.base import CheckedRows
 
 
 def label(
@@ -133,7 +133,7 @@ def _mark_next(
     say_written(sheet)
 
 
-def _show(sheet: "LabelSheet", rows: "Rows", out: Path, command: str) -> None:
+def _show(sheet: "LabelSheet", rows: "CheckedRows", out: Path, command: str) -> None:
     from pacshift.scores.names import shorten
     from pacshift.words.numbers import one_of
 

@@ -16,7 +16,7 @@ from pacshift.errors import InputError
 if TYPE_CHECKING:
     from pacshift import Plan, Tally
     from pacshift.arrays import Label
-    from pacshift.rows.base import Rows
+    from pacshift.rows.base import CheckedRows
 
 PICTURES = (".png", ".svg", ".pdf")
 
@@ -101,7 +101,7 @@ def plan(
         say_written(*([] if out is None else [out]))
 
 
-def mix_of_table(path: Path, pilot: "Rows | Tally", label: str, scores: str | None) -> "dict[Label, float]":
+def mix_of_table(path: Path, pilot: "CheckedRows | Tally", label: str, scores: str | None) -> "dict[Label, float]":
     """The mix of a table that is like the target: counted if it has labels, else the middle of its bounds."""
     import pacshift
     from pacshift.rows.arrow.files import open_source

@@ -31,7 +31,7 @@ from pacshift.monitor.state import CURRENT, Choice, InUse, Labelled, Saved, Stat
 from pacshift.monitor.verdict import fresh_certificate, judge, report_delta, source_delta
 from pacshift.progress import Progress
 from pacshift.rows import fold
-from pacshift.rows.base import Rows
+from pacshift.rows.base import CheckedRows
 from pacshift.rows.columns import Columns
 from pacshift.rows.memory import memory
 from pacshift.rows.sets import mean_and_empty
@@ -228,7 +228,7 @@ class Monitor:
 
     def update(
         self,
-        target: ScoresLike | Rows | Tally,
+        target: ScoresLike | CheckedRows | Tally,
         period: str | None = None,
         *,
         start: str | None = None,
@@ -266,11 +266,11 @@ class Monitor:
             If the rows do not have the source's classes, were counted before in another period, have no group, or
             are late rows of a period whose labelled rows are a source.
         """
-        if groups is not None and isinstance(target, Tally | Rows):
+        if groups is not None and isinstance(target, Tally | CheckedRows):
             what = type(target).__name__
             raise InputError(f"groups are those of rows, but a {what} was given. Count it with groups=.")
         rows, source = target, self._source
-        if not isinstance(rows, Tally | Rows):
+        if not isinstance(rows, Tally | CheckedRows):
             classes, softmax = source.classes, source.softmax
             rows = memory(rows, name="period", role="target", classes=classes, softmax=softmax, groups=groups)
         tally = rows if isinstance(rows, Tally) else rows.unlabelled().tally(soft=self._method.needs_soft)

@@ -21,7 +21,7 @@ from pacshift.monitor.calendar import Unit, describe
 from pacshift.monitor.periods import CountedRows, Period
 from pacshift.rows.arrow.source import Source, without_codes
 from pacshift.rows.arrow.table import ArrowRows
-from pacshift.rows.base import Rows, require_few
+from pacshift.rows.base import CheckedRows, require_few
 from pacshift.rows.groups import OnePerGroup, require_few_groups
 from pacshift.scores.names import shorten
 from pacshift.tally import Tally
@@ -80,7 +80,7 @@ class Cut:
 
 
 def count_periods(
-    rows: Rows,
+    rows: CheckedRows,
     cut: Cut,
     *,
     soft: bool = False,

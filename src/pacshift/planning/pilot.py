@@ -23,7 +23,7 @@ from pacshift.arrays import (
 )
 from pacshift.errors import InputError
 from pacshift.mix.programs import nonnegative_least_squares
-from pacshift.rows.base import Rows
+from pacshift.rows.base import CheckedRows
 from pacshift.scores.check import ScoreMatrix
 from pacshift.scores.frames import in_class_order
 from pacshift.scores.names import by_class, shorten
@@ -267,7 +267,7 @@ Pilot: TypeAlias = RowPilot | CountPilot
 
 
 def make_pilot(
-    pilot: ScoresLike | Rows | Tally, labels: LabelsLike | None, classes: Sequence[Label] | None
+    pilot: ScoresLike | CheckedRows | Tally, labels: LabelsLike | None, classes: Sequence[Label] | None
 ) -> Pilot:
     """A pilot of labelled rows, or of counts, with some rows of every class."""
     if isinstance(pilot, Tally):
@@ -283,7 +283,7 @@ def make_pilot(
                 "a pilot needs rows of every class. Add rows of the missing classes, or merge classes."
             )
         return CountPilot(pilot)
-    if isinstance(pilot, Rows):
+    if isinstance(pilot, CheckedRows):
         if labels is not None or classes is not None or pilot.labels != "all":
             raise InputError(
                 "a pilot that was read has its labels and classes: name the column of labels when it is read "

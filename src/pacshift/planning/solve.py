@@ -15,7 +15,7 @@ from pacshift.methods import Method, Task, resolve_method
 from pacshift.parallel import one_blas_thread
 from pacshift.planning.pilot import Mixes, Pilot, check_mixes, make_pilot
 from pacshift.progress import Progress
-from pacshift.rows.base import Rows
+from pacshift.rows.base import CheckedRows
 from pacshift.scores.check import check_rate
 from pacshift.tally import Tally
 from pacshift.words.display import short_repr
@@ -133,7 +133,7 @@ class Plan:
 
 @one_blas_thread()
 def plan(
-    pilot: ScoresLike | Rows | Tally,
+    pilot: ScoresLike | CheckedRows | Tally,
     labels: LabelsLike | None = None,
     *,
     epsilon: float = EPSILON,

@@ -65,7 +65,7 @@ Doing: TypeAlias = Literal[
 ]
 """What a pass or another long step is for, told to whoever watches."""
 
-Watch: TypeAlias = "Callable[[Rows, Doing], AbstractContextManager[Progress | None]]"
+Watch: TypeAlias = "Callable[[CheckedRows, Doing], AbstractContextManager[Progress | None]]"
 """Around every long step: an adapter shows a bar, and says what was left out."""
 
 
@@ -257,7 +257,7 @@ unwatched = told(None)
 
 
 @dataclass(eq=False, kw_only=True, repr=False)
-class Rows(ABC):
+class CheckedRows(ABC):
     """A table of scores that can be folded any number of times, its rows in the same order each time."""
 
     name: str
@@ -291,10 +291,10 @@ class Rows(ABC):
         """All rows in order; ``keep`` are other columns that are read beside scores and labels."""
 
     @abstractmethod
-    def unlabelled(self) -> "Rows":
+    def unlabelled(self) -> "CheckedRows":
         """The same rows as if they had no labels; what was read or chosen stays so."""
 
-    def requiring_labels(self) -> "Rows":
+    def requiring_labels(self) -> "CheckedRows":
         """The same rows, of which none without a label can be used."""
         return replace(self, labels="all")
 
@@ -304,7 +304,7 @@ class Rows(ABC):
         return None
 
     @property
-    def every(self) -> "Rows":
+    def every(self) -> "CheckedRows":
         """All rows of the table, also where one of each group is given."""
         return self
 

@@ -19,7 +19,7 @@ from pacshift.errors import InputError
 from pacshift.evaluation import EvaluationCounts
 from pacshift.paths.labelled import SOURCE_ROWS, TARGET_ROWS, RowsToPlan, planning_rows
 from pacshift.paths.sample import RowSample, places_below, source_share, target_share
-from pacshift.rows.base import NO_LABEL, Batch, Doing, Matrix, Rows
+from pacshift.rows.base import NO_LABEL, Batch, CheckedRows, Doing, Matrix
 from pacshift.rows.groups import OnePerGroup
 from pacshift.rows.sets import labels_at, make_sets, sizes_at
 from pacshift.scores.check import ScoreMatrix
@@ -28,8 +28,8 @@ from pacshift.tally import Tally
 
 
 def both(
-    source: Rows,
-    target: Rows | None,
+    source: CheckedRows,
+    target: CheckedRows | None,
     transform: Transform = TRANSFORMS["probability"],
     *,
     soft: bool,
@@ -46,7 +46,13 @@ def both(
 
 
 def target_beside(
-    source: Rows, target: Rows, *, soft: bool, bins: bool, predicted: bool = True, sha256: bool = False
+    source: CheckedRows,
+    target: CheckedRows,
+    *,
+    soft: bool,
+    bins: bool,
+    predicted: bool = True,
+    sha256: bool = False,
 ) -> Tally:
     """Counts of a target, with how many of its groups are in the source too."""
     made = target.tally(soft=soft, bins=bins, predicted=predicted, sha256=sha256)
@@ -71,7 +77,7 @@ class Cut:
         return make_sets(matrix, self.thresholds, self.transform, **rule)
 
 
-def sizes(rows: Rows, cuts: Sequence[Cut]) -> list[IntArray]:
+def sizes(rows: CheckedRows, cuts: Sequence[Cut]) -> list[IntArray]:
     """How many sets hold 0, 1, ..., K labels with each of the cuts, in one pass."""
 
     def of_batch(batch: Batch) -> IntArray:
@@ -86,7 +92,7 @@ def sizes(rows: Rows, cuts: Sequence[Cut]) -> list[IntArray]:
     return list(reduce(add, rows.unlabelled().fold(of_batch, "measuring the sets")))
 
 
-def mean_sizes(rows: Rows, cuts: Sequence[FloatArray]) -> list[float]:
+def mean_sizes(rows: CheckedRows, cuts: Sequence[FloatArray]) -> list[float]:
     """Mean set sizes for several vectors of thresholds, of scores as they are, in one pass."""
 
     def of_batch(batch: Batch) -> IntArray:
@@ -97,7 +103,7 @@ def mean_sizes(rows: Rows, cuts: Sequence[FloatArray]) -> list[float]:
 
 
 def misses(
-    rows: Rows, makers: Sequence[Callable[[Batch], BoolArray]], doing: Doing = "checking"
+    rows: CheckedRows, makers: Sequence[Callable[[Batch], BoolArray]], doing: Doing = "checking"
 ) -> list[EvaluationCounts]:
     """Rows, misses and sizes by true label, of the sets that each of the ``makers`` makes."""
 
@@ -108,7 +114,7 @@ def misses(
     return [reduce(add, one) for one in zip(*rows.fold(of_batch, doing), strict=True)]
 
 
-def sample(source: Rows, target: Rows, counts: Tally) -> RowSample:
+def sample(source: CheckedRows, target: CheckedRows, counts: Tally) -> RowSample:
     """Samples of the rows that ``counts`` were made of, to tune thresholds with."""
     own = source_share(counts.n_source, counts.n_classes)
     others = target_share(counts.n_target, counts.n_classes)
@@ -126,7 +132,7 @@ def sample(source: Rows, target: Rows, counts: Tally) -> RowSample:
     return RowSample(scores, labels, np.concatenate(list(seen)))
 
 
-def tops(source: Rows, target: Rows) -> tuple[TopScoreTable, TopScoreTable]:
+def tops(source: CheckedRows, target: CheckedRows) -> tuple[TopScoreTable, TopScoreTable]:
     """Rows of both sides by predicted label and top score, those of the source by true label too."""
     doing: Doing = "reading top scores"
     of_source = list(source.fold(lambda batch: TopScoreTable.of_rows(batch.scores, batch.labels), doing))
@@ -134,7 +140,7 @@ def tops(source: Rows, target: Rows) -> tuple[TopScoreTable, TopScoreTable]:
     return TopScoreTable.sum(of_source), TopScoreTable.sum(of_target)
 
 
-def to_plan(source: Rows, unlabelled: Matrix, doing: Doing = "reading rows to plan with") -> RowsToPlan:
+def to_plan(source: CheckedRows, unlabelled: Matrix, doing: Doing = "reading rows to plan with") -> RowsToPlan:
     """A sample of the source with its labels, beside unlabelled target rows."""
 
     def of_batch(batch: Batch) -> tuple[Matrix, IntArray]:
@@ -146,14 +152,14 @@ def to_plan(source: Rows, unlabelled: Matrix, doing: Doing = "reading rows to pl
     return RowsToPlan.of(scores, labels, unlabelled)
 
 
-def plan_after_refusal(source: Rows, target: Rows) -> RowsToPlan:
+def plan_after_refusal(source: CheckedRows, target: CheckedRows) -> RowsToPlan:
     """Samples of source and target, to say after a refusal what labels would bring."""
     doing: Doing = "estimating what labels would bring"
     seen = target.unlabelled().fold(lambda batch: _planned(batch.scores), doing)
     return to_plan(source, np.concatenate(list(seen)), doing)
 
 
-def labelled(target: Rows) -> tuple[Matrix, IntArray, Matrix]:
+def labelled(target: CheckedRows) -> tuple[Matrix, IntArray, Matrix]:
     """Scores and labels of the rows that have a label, and a sample of the scores of the others."""
 
     def of_batch(batch: Batch) -> tuple[Matrix, IntArray, Matrix]:
@@ -167,7 +173,7 @@ def labelled(target: Rows) -> tuple[Matrix, IntArray, Matrix]:
     return scores, labels, others
 
 
-def pick(target: Rows, numbers: IntArray, see: Callable[[Batch], None]) -> tuple[Matrix, Matrix]:
+def pick(target: CheckedRows, numbers: IntArray, see: Callable[[Batch], None]) -> tuple[Matrix, Matrix]:
     """The scores of rows by their numbers in the whole table, in this order, and a sample of the others.
 
     ``see`` is shown every batch, in order.

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from pacshift.arrays import BoolArray, IntArray, KeyArray
 from pacshift.errors import InputError
 from pacshift.progress import Progress
-from pacshift.rows.base import NO_GROUP, Batch, Pass, Rows, require_few
+from pacshift.rows.base import NO_GROUP, Batch, CheckedRows, Pass, require_few
 from pacshift.tally.coins import group_coins, rows_digest
 from pacshift.tally.groups import Grouped, LabelsPer, choose_labelled, choose_rows, row_keys
 from pacshift.tally.inputs import Input, Role
@@ -121,7 +121,7 @@ def _joined(parts: list[NDArray[Any]]) -> NDArray[Any]:
 class Chooser:
     """Chooses in a pass of its own, once. Views of the same rows share it."""
 
-    rows: Rows
+    rows: CheckedRows
     within: Periods | None = None
     labels_per: LabelsPer | None = None
     choice: Choice | None = None
@@ -163,20 +163,20 @@ class Chooser:
 
 
 @dataclass(eq=False, kw_only=True, repr=False)
-class OnePerGroup(Rows):
+class OnePerGroup(CheckedRows):
     """One row of each group of the ``rows``; of each group and period, where there are periods."""
 
-    rows: Rows
+    rows: CheckedRows
     chooser: Chooser = field(repr=False)
 
     @classmethod
     def of(
-        cls, rows: Rows, *, within: Periods | None = None, labels_per: LabelsPer | None = None
+        cls, rows: CheckedRows, *, within: Periods | None = None, labels_per: LabelsPer | None = None
     ) -> "OnePerGroup":
         """One row of each group. ``labels_per`` says how rows were chosen to be labelled, as in ``calibrate``."""
         # A target row without a label can be chosen, even where it cannot be used afterwards.
         all_usable = replace(rows, labels="some") if rows.role == "target" and rows.labels == "all" else rows
-        known = {one.name: getattr(rows, one.name) for one in fields(Rows)}
+        known = {one.name: getattr(rows, one.name) for one in fields(CheckedRows)}
         return cls(**known, rows=rows, chooser=Chooser(all_usable, within, labels_per))
 
     @property
@@ -189,7 +189,7 @@ class OnePerGroup(Rows):
         return Grouped(sum(self.choice.n_by_period.values()), labels_per=self.chooser.labels_per)
 
     @property
-    def every(self) -> Rows:
+    def every(self) -> CheckedRows:
         return self.rows.every
 
     @property
@@ -233,7 +233,7 @@ class OnePerGroup(Rows):
     def requiring_labels(self) -> "OnePerGroup":
         return replace(self, labels="all", rows=self.rows.requiring_labels())
 
-    def n_shared(self, other: Rows) -> int:
+    def n_shared(self, other: CheckedRows) -> int:
         """How many groups are in both, which have no periods: names differ within each."""
         if not isinstance(other, OnePerGroup):
             return 0

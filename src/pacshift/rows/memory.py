@@ -12,7 +12,7 @@ import numpy as np
 
 from pacshift.arrays import BoolArray, IntArray, KeyArray, Label, LabelsLike, ScoresLike, cached_property
 from pacshift.errors import InputError
-from pacshift.rows.base import NO_LABEL, Again, Batch, Faults, Labels, Matrix, Rows
+from pacshift.rows.base import NO_LABEL, Again, Batch, CheckedRows, Faults, Labels, Matrix
 from pacshift.rows.groups import OnePerGroup
 from pacshift.scores.check import (
     ScoreMatrix,
@@ -44,7 +44,7 @@ def memory(
     some_labels: bool = False,
     groups: LabelsLike | None = None,
     labels_per: LabelsPer | None = None,
-) -> Rows:
+) -> CheckedRows:
     """Arrays or a frame as ``Rows``; with ``some_labels`` None and NaN mark rows without a label."""
     softmax = check_flag(softmax, "softmax")
     matrix = check_scores(scores, name=name, classes=classes, columns=columns)
@@ -66,9 +66,9 @@ def memory(
 
 
 def pair(
-    source_scores: ScoresLike | ScoreMatrix | Rows,
-    source_labels: LabelsLike | Rows | None,
-    target_scores: ScoresLike | ScoreMatrix | Rows | None,
+    source_scores: ScoresLike | ScoreMatrix | CheckedRows,
+    source_labels: LabelsLike | CheckedRows | None,
+    target_scores: ScoresLike | ScoreMatrix | CheckedRows | None,
     *,
     classes: Sequence[Label] | None = None,
     columns: Sequence[str] = (),
@@ -78,25 +78,25 @@ def pair(
     target_labels: LabelsLike | None = None,
     some_labels: bool = True,
     labels_per: LabelsPer | None = None,
-) -> tuple[Rows, Rows | None]:
+) -> tuple[CheckedRows, CheckedRows | None]:
     """A labelled source and, if there is one, a target whose columns are those of the source.
 
     Each may be ``Rows`` already, as ``read`` gives them; the target is then the second argument or the third.
     """
-    if isinstance(source_scores, Rows):
+    if isinstance(source_scores, CheckedRows):
         source = source_scores
-        if isinstance(source_labels, Rows):
+        if isinstance(source_labels, CheckedRows):
             source_labels, target_scores = None, source_labels
         _require_not_said(source_labels=source_labels, classes=classes, softmax=softmax or None, groups=groups)
         if source.labels != "all" or source.role != "source":
             raise InputError("the source has no labels. Name their column when it is read: label=COLUMN.")
         softmax = source.softmax
     else:
-        if source_labels is None or isinstance(source_labels, Rows):
+        if source_labels is None or isinstance(source_labels, CheckedRows):
             raise InputError("source_labels is missing: pass the true label of each source row.")
         how: Any = {"name": "source", "role": "source", "columns": columns, "softmax": softmax}
         source = memory(source_scores, source_labels, classes=classes, groups=groups, **how)
-    if isinstance(target_scores, Rows):
+    if isinstance(target_scores, CheckedRows):
         target = target_scores
         _require_not_said(target_labels=target_labels, target_groups=target_groups, labels_per=labels_per)
         if target.role != "target":
@@ -129,7 +129,7 @@ def _require_not_said(**given: Any) -> None:
 
 
 @dataclass(eq=False, kw_only=True, repr=False)
-class MemoryRows(Rows):
+class MemoryRows(CheckedRows):
     """A checked matrix and, where there are labels, their columns."""
 
     batch: "MemoryBatch"

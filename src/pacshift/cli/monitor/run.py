@@ -24,7 +24,7 @@ from pacshift.monitor.tables import Cut, count_periods
 from pacshift.rows import fold
 from pacshift.rows.arrow.files import list_files
 from pacshift.rows.arrow.table import MAX_KEPT_BYTES, read_rows
-from pacshift.rows.base import Rows
+from pacshift.rows.base import CheckedRows
 from pacshift.rows.columns import Columns
 from pacshift.rows.sets import mean_and_empty
 from pacshift.scores.names import shorten
@@ -42,7 +42,7 @@ def read_source(
     before_work: Callable[..., None],
     *,
     silent: bool,
-) -> "tuple[Tally, Columns | None, Callable[..., Rows]]":
+) -> "tuple[Tally, Columns | None, Callable[..., CheckedRows]]":
     """The counts of the source, its columns if it is a table, and what reads other tables as it was read.
 
     ``before_work`` is called with the rows before they are counted.
@@ -73,7 +73,7 @@ def read_source(
 def follow(
     watch: Monitor,
     targets: Sequence[Path],
-    read: Callable[..., Rows],
+    read: Callable[..., CheckedRows],
     watching: Watching,
     *,
     source: Path,
@@ -130,7 +130,7 @@ def label_period(
     watch: Monitor,
     first: tuple[Path, str, Tally, Columns | None],
     targets: Sequence[Path],
-    read: Callable[..., Rows],
+    read: Callable[..., CheckedRows],
     file: Path,
     *,
     silent: bool,

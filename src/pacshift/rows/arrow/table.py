@@ -14,7 +14,7 @@ from pacshift.rows.arrow.batch import ArrowBatch, Layout, sample_scores
 from pacshift.rows.arrow.files import open_source
 from pacshift.rows.arrow.find import Asked, ColumnsError, find_layout
 from pacshift.rows.arrow.source import Records, Source, Tables
-from pacshift.rows.base import FileRows, Labels, Pass, Rows, Watch, resolve_drop, told, unwatched
+from pacshift.rows.base import CheckedRows, FileRows, Labels, Pass, Watch, resolve_drop, told, unwatched
 from pacshift.rows.columns import Columns
 from pacshift.rows.groups import OnePerGroup, Periods
 from pacshift.scores.check import ScoreMatrix, require_plausible
@@ -42,9 +42,9 @@ def read(
     labels_per: LabelsPer | None = None,
     softmax: bool = False,
     drop_invalid: bool | float = False,
-    like: "Rows | Certificate | None" = None,
+    like: "CheckedRows | Certificate | None" = None,
     progress: Progress | None = None,
-) -> Rows:
+) -> CheckedRows:
     """Open a table of any size as rows, for ``calibrate`` and the others.
 
     Nothing but the names of the columns is read now. Rows are read batch by batch, by all cores, whenever they are
@@ -192,14 +192,14 @@ def read_rows(
     role: Role | None = None,
     some_labels: bool = False,
     labels_per: LabelsPer | None = None,
-    like: "Rows | Certificate | None" = None,
+    like: "CheckedRows | Certificate | None" = None,
     with_group: bool = False,
     keep: bool = True,
     grid: bool = True,
     within: Periods | None = None,
     watch: Watch = unwatched,
     **reading: Any,
-) -> Rows:
+) -> CheckedRows:
     """A table as ``Rows``, for every adapter: what ``read`` takes, and how messages call it.
 
     ``reading`` are the fields of ``Asked``; ``like`` gives columns, classes and the softmax together, and
@@ -251,14 +251,14 @@ def read_rows(
     return OnePerGroup.of(rows, within=within, labels_per=labels_per)
 
 
-def _group_of(like: "Rows | Certificate", source: Source) -> str | None:
+def _group_of(like: "CheckedRows | Certificate", source: Source) -> str | None:
     """The column by which groups are told there, which this table should have too."""
     group = None if like.columns is None else like.columns.group
     if group is None or group in source.schema.names:
         return group
     problem = f"one row of each {group!r} is counted there, but this table has no column {group!r}"
     remedy = "Name the column of its groups: group=NAME."
-    if isinstance(like, Rows):
+    if isinstance(like, CheckedRows):
         raise ColumnsError(f"{problem}. {remedy} If every row is a group of its own, add a column of row numbers.")
     warnings.warn(f"{problem}: every row counts by itself. {remedy}", stacklevel=users_line())
     return None
@@ -274,7 +274,7 @@ class Kept:
 
 
 @dataclass(eq=False, kw_only=True, repr=False)
-class ArrowRows(Rows):
+class ArrowRows(CheckedRows):
     """A source of record batches and its layout."""
 
     source: Source
