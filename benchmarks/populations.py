@@ -10,8 +10,9 @@ from benchmarks.page import conditions
 from benchmarks.surveys import YEARS, Survey, halves, read_survey
 from pacshift import AssumptionError, Tally, UninformativeWarning
 from pacshift.arrays import BoolArray
-from pacshift.assumption import ASSUMPTION_SHARE, check_assumption
+from pacshift.assumption import check_assumption
 from pacshift.bounds import Interval
+from pacshift.certification.delta import ASSUMPTION_SHARE
 from pacshift.methods import PSLP, Task
 from paper.experiments.summary import markdown_table
 

@@ -10,7 +10,8 @@ from benchmarks.lab import Blocks, Lab
 from benchmarks.page import conditions
 from benchmarks.violations import Violation, imagenet, nineteen, real, simulated
 from pacshift import Population
-from pacshift.assumption import ASSUMPTION_SHARE, check_assumption
+from pacshift.assumption import check_assumption
+from pacshift.certification.delta import ASSUMPTION_SHARE
 from pacshift.words.numbers import percent
 from paper.experiments.datasets import load_dataset
 from paper.experiments.summary import markdown_table

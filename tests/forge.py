@@ -22,8 +22,8 @@ import numpy as np
 
 from damage import NAMES, nodes, pick, require_message
 from pacshift import LabelSheet, PacshiftError
-from pacshift.certification import sheet_file
 from pacshift.files import codec
+from pacshift.labels import sheet_file
 from pacshift.tally.file import checksums
 
 NUMBERS: list[Any] = [0, 1, -1, 2, 1e-9, 0.5, 1 - 1e-9, -0.0, 5e-324, 1e308, 2**31, 2**53 + 1, 2**63 - 1, 2**63]

@@ -29,9 +29,8 @@ from pacshift.acceptance.plan import plan_bet, within_limits
 from pacshift.acceptance.tops import TALLY_CUTS, TopScoreTable
 from pacshift.acceptance.wealth import Bet, WealthTest, label_loss, loss, psi
 from pacshift.arrays import FloatArray
-from pacshift.assumption import ASSUMPTION_SHARE
-from pacshift.certification import certify
-from pacshift.certification.certify import two_candidates
+from pacshift.certification import certify, delta
+from pacshift.certification.delta import ASSUMPTION_SHARE, split_delta_two
 from pacshift.certification.request import check_request
 from pacshift.files.codec import seal
 from pacshift.methods import Task
@@ -424,7 +423,7 @@ def test_rules_by_labels_are_planned_at_one_level_at_every_share_of_delta(
         monkeypatch.setattr(certify, "refusal_of", lambda *_, refusal=refusal: refusal)
         accept(SOURCE, KINDS, TARGET, **ASKED, delta=0.1, label_error=0.1, **more)
     n_looks = 2 if how == "sheet" else 1
-    assert levels == pytest.approx([certify.DIRECT_SHARE * 0.1 / n_looks] * 2)
+    assert levels == pytest.approx([delta.DIRECT_SHARE * 0.1 / n_looks] * 2)
     beside, alone = paths
     assert np.array_equal(beside, alone)
 
@@ -554,7 +553,7 @@ def test_the_limit_is_called_error(unknown: str) -> None:
 def test_the_table_pays_for_the_bounds_of_the_mix() -> None:
     """Of either candidate the table may be kept; that under label shift rests on the mix by labels too."""
     request = check_request(epsilon=0.05, delta=0.1)
-    shares = two_candidates(request, Accept())
+    shares = split_delta_two(request, Accept())
     assert ASSUMPTION_SHARE * 0.1 + shares.mix + 2 * shares.misses <= 0.1 + 1e-12
 
 

@@ -12,7 +12,7 @@ from pacshift import AssumptionError, Certificate, Population, Tally, Uninformat
 from pacshift.acceptance.tops import TopScoreTable, accepted, top_labels
 from pacshift.acceptance.wealth import WealthTest
 from pacshift.arrays import FloatArray, IntArray
-from pacshift.certification.certify import DIRECT_SHARE
+from pacshift.certification.delta import DIRECT_SHARE
 from pacshift.methods import Task
 from pacshift.methods import accept as accepting
 from pacshift.methods.accept import LIMITS

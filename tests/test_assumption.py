@@ -12,10 +12,11 @@ from scipy.stats import binomtest
 from cell_worlds import make_world
 from pacshift import InputError, Population, Tally
 from pacshift.arrays import FloatArray
-from pacshift.assumption import ASSUMPTION_SHARE, check_assumption
+from pacshift.assumption import check_assumption
 from pacshift.assumption.check import MAX_SAVED_GROUPS
 from pacshift.assumption.inequalities import few_classes, level_shares
 from pacshift.bounds import Interval
+from pacshift.certification.delta import ASSUMPTION_SHARE
 from pacshift.files.codec import record
 from pacshift.tally.cells import Cells
 

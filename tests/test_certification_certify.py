@@ -24,8 +24,7 @@ from pacshift import (
     read,
 )
 from pacshift.arrays import FloatArray
-from pacshift.assumption import ASSUMPTION_SHARE
-from pacshift.certification.certify import CLASS_EPSILON_SHARE
+from pacshift.certification.delta import ASSUMPTION_SHARE, CLASS_EPSILON_SHARE
 from pacshift.certification.trust import clean_epsilon
 from pacshift.methods import resolve_method
 from pacshift.methods.ps import capped

@@ -24,8 +24,8 @@ from pacshift import (
     verify,
 )
 from pacshift.arrays import FloatArray, IntArray
-from pacshift.certification.labelled import sheet_scores
 from pacshift.estimator import PACClassifier
+from pacshift.labels.labelled import sheet_scores
 from pacshift.report import render_report
 from pacshift.rows.arrow.table import read_rows
 from pacshift.tally.groups import Grouped

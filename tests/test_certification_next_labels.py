@@ -194,7 +194,7 @@ def test_a_sheet_that_may_only_be_read_certifies_with_a_warning(
         raise InputError("cannot write s.csv: Read-only file system.")
 
     sheet = LabelSheet.load(path)
-    monkeypatch.setattr("pacshift.certification.sheet_file.atomic_write", refuse)
+    monkeypatch.setattr("pacshift.labels.sheet_file.atomic_write", refuse)
     said = "It should say what its thresholds are planned with"
     with pytest.warns(RuntimeWarning, match=rf"Read-only file system\. {said}"):
         assert not world.certify(sheet).trivial

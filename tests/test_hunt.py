@@ -212,7 +212,7 @@ def test_what_breaks_the_promise_of_labels_is_found(broken: str, monkeypatch: py
         exact = LabelledTarget.cut
         monkeypatch.setattr(LabelledTarget, "cut", lambda self, **asked: exact(self, **asked) + 1)
     else:
-        monkeypatch.setattr("pacshift.certification.labelled.choose_pilot", sorted_pilot)
+        monkeypatch.setattr("pacshift.labels.labelled.choose_pilot", sorted_pilot)
     assert chance(drawn("labels, rows", 100 if broken == "one miss too many" else 40)) < SURE
 
 

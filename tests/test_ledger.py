@@ -36,13 +36,14 @@ from pacshift import (
 from pacshift.acceptance import wealth
 from pacshift.acceptance.plan import N_RULES
 from pacshift.assumption import bets, check, inequalities, words
-from pacshift.certification import certify, refusal, trust
-from pacshift.certification import label_sheet as sheets
-from pacshift.certification import labelled as few_labels
+from pacshift.certification import certify, delta, trust
 from pacshift.certification import prevalence as shares
-from pacshift.certification.certify import one_candidate, two_candidates
+from pacshift.certification.delta import split_delta_one, split_delta_two
 from pacshift.certification.prevalence import prevalence as bound_shares
 from pacshift.certification.request import check_request
+from pacshift.labels import labelled as few_labels
+from pacshift.labels import refusal
+from pacshift.labels import sheet as sheets
 from pacshift.methods import METHODS, PSLP, Solution, Task, ps, ps_t, ps_w
 from pacshift.methods import accept as accepting
 from pacshift.mix import prevalence, region, tails
@@ -699,7 +700,7 @@ def test_tests_by_labels_at_a_share_spend_nothing_beside_those_at_delta(
     monkeypatch.setattr(accepting, "few_are_wrong", few_are_wrong)
     ((method, tally, task),) = solved
     cuts = []
-    for share in (certify.DIRECT_SHARE, 1.0):
+    for share in (delta.DIRECT_SHARE, 1.0):
         tried.append([])
         cuts.append(method.solve(tally, replace(task, delta=share * DELTA)).thresholds)
     if isinstance(method, accepting.AcceptByLabels):
@@ -713,7 +714,7 @@ def test_tests_by_labels_at_a_share_spend_nothing_beside_those_at_delta(
 def test_bounds_of_misses_are_paid_for_if_the_method_refuses_on_its_own() -> None:
     """PS-T's limit per class then costs two shares, and the bounds of both were to hold (few-labels.md)."""
     asked = check_request(delta=DELTA, class_epsilon=0.5)
-    shares, alone = two_candidates(asked, PSLP()), one_candidate(asked, by_labels=True)
+    shares, alone = split_delta_two(asked, PSLP()), split_delta_one(asked, by_labels=True)
     assert 2 * shares.misses + shares.cap + alone.cap + 0.1 * DELTA <= DELTA * (1 + ROUNDING)
 
 

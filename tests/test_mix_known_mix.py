@@ -18,10 +18,10 @@ from pacshift import (
     calibrate,
     prevalence,
 )
-from pacshift.assumption import ASSUMPTION_SHARE
 from pacshift.assumption.inequalities import JointRows, MixRows
 from pacshift.bounds import ROUNDING, Interval
-from pacshift.certification.labelled import both_bounds
+from pacshift.certification.delta import ASSUMPTION_SHARE
+from pacshift.labels.labelled import both_bounds
 from pacshift.mix.prevalence import check_known_mix
 from pacshift.mix.region import exact_box, prevalence_region
 

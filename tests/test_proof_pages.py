@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 import pacshift
-from pacshift import Monitor, Tally, assumption
+from pacshift import Monitor, Tally
 from pacshift.certificate.certificate import ONE_LABEL_SHARE
-from pacshift.certification import certify, trust
+from pacshift.certification import delta, trust
 from pacshift.monitor import verdict
 from pacshift.paths import labelled
 from pacshift.report import render_history
@@ -158,8 +158,8 @@ def test_shares_and_grid_of_the_trust_pages_are_those_of_the_code() -> None:
     page = (DOCS / "trust.md").read_text(encoding="utf-8") + PAGES["trust-proofs.md"]
     n_levels = len(trust.NET_MISSES)
     for words in (
-        f"{assumption.ASSUMPTION_SHARE:g}\\,\\delta",
-        f"the limit costs\n${certify.CLASS_EPSILON_SHARE:g}\\,\\delta$",
+        f"{delta.ASSUMPTION_SHARE:g}\\,\\delta",
+        f"the limit costs\n${delta.CLASS_EPSILON_SHARE:g}\\,\\delta$",
         f"a million rows need {len(trust.band_ranks(10**6)):,}",
         rf"$\sqrt r/{1 / trust.RANK_STEP:g}$ apart",
         f"Beyond {trust.MAX_REGION_CLASSES} classes",

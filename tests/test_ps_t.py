@@ -16,8 +16,8 @@ from pacshift import Certificate, InputError, Tally, UninformativeWarning, calib
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.bounds import binomial_cut
 from pacshift.certification.counted import count
-from pacshift.certification.labelled import split_at_random
 from pacshift.certification.request import check_request
+from pacshift.labels.labelled import split_at_random
 from pacshift.methods import METHODS, PST, Task
 from pacshift.paths.labelled import (
     EQUAL_STEPS,

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from pacshift import InputError, LabelSheet, label_sheet, read
-from pacshift.certification.labelled import sheet_scores
+from pacshift.labels.labelled import sheet_scores
 from pacshift.rows.arrow.table import read_rows
 from score_tables import NAMES, SCORES, save, table
 

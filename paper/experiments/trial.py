@@ -11,7 +11,8 @@ from typing import Any, Literal
 import numpy as np
 
 from pacshift.arrays import FloatArray, IntArray
-from pacshift.assumption import ASSUMPTION_SHARE, check_assumption
+from pacshift.assumption import check_assumption
+from pacshift.certification.delta import ASSUMPTION_SHARE
 from pacshift.errors import AssumptionError, InputError
 from pacshift.evaluation import evaluate
 from pacshift.methods import METHODS, PSC, PSW, Guarantee, Method, Task

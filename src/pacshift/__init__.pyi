@@ -6,8 +6,6 @@ from pacshift.certification.accept import accept as accept
 from pacshift.certification.calibrate import calibrate as calibrate
 from pacshift.certification.check import Check as Check
 from pacshift.certification.check import check as check
-from pacshift.certification.label_sheet import LabelSheet as LabelSheet
-from pacshift.certification.label_sheet import label_sheet as label_sheet
 from pacshift.certification.next_labels import NextLabels as NextLabels
 from pacshift.certification.next_labels import next_labels as next_labels
 from pacshift.certification.prevalence import prevalence as prevalence
@@ -24,6 +22,8 @@ from pacshift.estimator import PACClassifier as PACClassifier
 from pacshift.estimator import set_scorer as set_scorer
 from pacshift.evaluation import Evaluation as Evaluation
 from pacshift.evaluation import evaluate as evaluate
+from pacshift.labels.sheet import LabelSheet as LabelSheet
+from pacshift.labels.sheet import label_sheet as label_sheet
 from pacshift.methods import APS as APS
 from pacshift.methods import LWCP as LWCP
 from pacshift.methods import METHODS as METHODS

@@ -14,10 +14,10 @@ from pacshift.assumption import Assumption
 from pacshift.certificate import Certificate
 from pacshift.certification.certify import certify, check_label_shift
 from pacshift.certification.counted import check_repeats, cut_of, looked_at, measured
-from pacshift.certification.labelled import require_unseen
 from pacshift.certification.request import check_request, require_fit
 from pacshift.defaults import DELTA, EPSILON
 from pacshift.errors import InputError, PacshiftError, did_you_mean
+from pacshift.labels.labelled import require_unseen
 from pacshift.methods import METHODS, Guarantee, Method, resolve_method, usable_methods
 from pacshift.methods.guarantee import MEANINGS, promises_target
 from pacshift.paths.labelled import LabelledTarget

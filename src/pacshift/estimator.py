@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from pacshift.arrays import Label, RngLike
 from pacshift.certificate import Certificate
 from pacshift.certification.calibrate import calibrate
-from pacshift.certification.label_sheet import LabelSheet, label_sheet
-from pacshift.certification.refusal import with_lines
 from pacshift.defaults import DELTA, EPSILON
 from pacshift.errors import AssumptionError, InputError, MissingExtraError, PacshiftError
+from pacshift.labels.refusal import with_lines
+from pacshift.labels.sheet import LabelSheet, label_sheet
 from pacshift.methods import Method
 from pacshift.methods.ps_lp import ClassBalance
 from pacshift.rows.sets import mean_and_empty

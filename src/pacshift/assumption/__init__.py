@@ -5,7 +5,7 @@ on ImageNet scores. Some say what they are worth: log-wealth lost on difficult d
 is 5.5. Validity rests on none of them.
 """
 
-from pacshift.assumption.check import ASSUMPTION_SHARE, Assumption, check_assumption
+from pacshift.assumption.check import Assumption, check_assumption
 from pacshift.assumption.words import Noticeable
 
-__all__ = ["ASSUMPTION_SHARE", "Assumption", "Noticeable", "check_assumption"]
+__all__ = ["Assumption", "Noticeable", "check_assumption"]

@@ -24,16 +24,6 @@ from pacshift.files.codec import Rules
 from pacshift.tally import Tally
 from pacshift.words.display import short_repr
 
-ASSUMPTION_SHARE = 0.1
-"""Level of the test as a share of delta.
-
-A false alarm costs a certificate, never the promise: sets that are not handed out cannot err. So the level is not
-taken from delta, and a method keeps all of it, unless labels are used. A tenth keeps false alarms rarer than
-misled certificates. Ten times the level would notice more below 5,000 rows, but could be all of delta ("The test"
-of the page).
-"""
-
-
 MAX_SAVED_GROUPS = 400
 """Groups that a certificate saves: with many classes the largest differences are kept. A round number: tens of
 kilobytes of JSON."""
@@ -124,7 +114,7 @@ def check_assumption(
     tally : Tally
         Counts of source and target.
     level : float
-        Largest chance that the test refuses although label shift holds. ``ASSUMPTION_SHARE`` times delta is usual.
+        Largest chance that the test refuses although label shift holds. ``calibrate`` takes a tenth of its delta.
     known : Interval, optional
         Bounds of the target's label mix that you are sure of, arrays of length K.
     contamination : float, default 0

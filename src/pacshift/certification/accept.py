@@ -8,10 +8,10 @@ from typing import Any
 from pacshift.arrays import Label, LabelsLike, RngLike, ScoresLike
 from pacshift.certificate import Certificate
 from pacshift.certification.calibrate import certified
-from pacshift.certification.label_sheet import LabelSheet
 from pacshift.certification.request import check_request
 from pacshift.defaults import ACCEPTED_ERROR, DELTA
 from pacshift.errors import did_you_mean
+from pacshift.labels.sheet import LabelSheet
 from pacshift.methods.accept import Accept, LabelError
 from pacshift.progress import Progress
 from pacshift.rows.base import CheckedRows

@@ -15,11 +15,11 @@ from pacshift.arrays import Label, LabelsLike, RngLike, ScoresLike
 from pacshift.certificate import Certificate
 from pacshift.certification.certify import certify
 from pacshift.certification.counted import count, measured, opened
-from pacshift.certification.label_sheet import LabelSheet
 from pacshift.certification.request import Request, check_request, require_fit
-from pacshift.certification.sheet_file import fix_path
 from pacshift.defaults import DELTA, EPSILON
 from pacshift.errors import InputError, did_you_mean, users_line
+from pacshift.labels.sheet import LabelSheet
+from pacshift.labels.sheet_file import fix_path
 from pacshift.methods import Method, resolve_method
 from pacshift.methods.base import score_for
 from pacshift.methods.ps_lp import ClassBalance, balanced

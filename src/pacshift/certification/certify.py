@@ -15,17 +15,24 @@ from typing import Any
 import numpy as np
 
 from pacshift.arrays import FloatArray
-from pacshift.assumption import ASSUMPTION_SHARE, Assumption, check_assumption
+from pacshift.assumption import Assumption, check_assumption
 from pacshift.bounds import BoundCurve, Interval, Sensitivity
 from pacshift.certificate import Certificate
 from pacshift.certificate.provenance import AskedMethod, Counting, Provenance
 from pacshift.certification.counted import Data, check_repeats
-from pacshift.certification.labelled import check_labelled, mix_within
-from pacshift.certification.refusal import with_next_steps
+from pacshift.certification.delta import (
+    ASSUMPTION_SHARE,
+    DIRECT_SHARE,
+    DeltaShares,
+    split_delta_one,
+    split_delta_two,
+)
 from pacshift.certification.request import Request
 from pacshift.certification.trust import class_miss, clean_epsilon, sensitivity
 from pacshift.errors import AssumptionError, InputError, UninformativeWarning, users_line
 from pacshift.files.origin import PACSHIFT_VERSION, TIME_FORMAT, code_identity, current_time
+from pacshift.labels.labelled import check_labelled, mix_within
+from pacshift.labels.refusal import with_next_steps
 from pacshift.methods import PST, Method, Solution, Task
 from pacshift.methods.accept import Accept, AcceptByLabels, tops_of_tally
 from pacshift.methods.base import AcceptedByLabel, facts_of, options_of
@@ -48,32 +55,6 @@ logger = logging.getLogger(__name__)
 TESTED, SOLVED = 30, 95
 """Percents of the work that are done when label shift is tested and when the method has its thresholds: about so
 with 100 classes."""
-
-CLASS_EPSILON_SHARE = 0.2
-"""Share of δ for the limit on every class's misses; the method gets the rest. Only where a limit is asked for.
-
-A round number; not measured.
-"""
-
-MIX_SHARE = 0.1
-"""Share of δ for the bounds of the label mix from target labels (Lemma 1 of few-labels.md). A round
-number; not measured."""
-
-DIRECT_SHARE = 0.3
-"""Share of δ for PS-T beside a method that assumes label shift. A round number; not measured."""
-
-
-@dataclass(frozen=True, slots=True)
-class DeltaShares:
-    """The parts of δ for one candidate, or for two that must hold at once; they add up to δ at most."""
-
-    method: float = 0.0
-    mix: float = 0.0
-    labels: float = 0.0
-    cap: float = 0.0
-    """For the limit per class, of each candidate."""
-    misses: float = 0.0
-    """For the bounds of the classes' misses, of each candidate: a statement beside the guarantee."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -251,17 +232,17 @@ def answer(
     data: Data, method: Method, request: Request, refused: AssumptionError | None, steps: Steps | None = None
 ) -> Answer:
     """The thresholds. ``refused`` says that label shift was refuted; without target labels it is raised."""
-    alone = one_candidate(request, by_labels=True)
+    alone = split_delta_one(request, by_labels=True)
     by_labels: Method = AcceptByLabels(method.label_error) if isinstance(method, Accept) else PST()
     if not method.assumes_label_shift:
         return candidate(data, method, request, alone)
     if data.labelled is None:
         if refused is not None:
             raise refused
-        return candidate(data, method, request, one_candidate(request, by_labels=False), steps)
+        return candidate(data, method, request, split_delta_one(request, by_labels=False), steps)
     too_many = method.too_many(data.tally.classes) if isinstance(method, Accept) else ""
     if refused is None and not too_many:
-        shares = two_candidates(request, method)
+        shares = split_delta_two(request, method)
         known = mix_within(request, data.labelled, delta=shares.mix) if shares.mix else request.known
         try:
             by_method = candidate(data, method, replace(request, known=known), shares, steps)
@@ -334,29 +315,3 @@ def candidate(
     misses = class_miss(rows, solution.thresholds, delta=delta, never_empty=never_empty, n_unknown=n_unknown)
     bounds = Interval(np.minimum(misses.lower, limit), np.minimum(misses.upper, limit))
     return Answer(solution, bounds, method)
-
-
-def one_candidate(request: Request, *, by_labels: bool) -> DeltaShares:
-    """The parts of δ where one method certifies: PS-T, or one that assumes label shift, without target labels."""
-    cap = 0.0 if request.class_epsilon is None else CLASS_EPSILON_SHARE * request.delta
-    rest = request.delta - cap
-    return DeltaShares(**{"labels" if by_labels else "method": rest}, cap=cap, misses=rest)
-
-
-def two_candidates(request: Request, method: Method) -> DeltaShares:
-    """The parts of δ where PS-T is tried beside ``method``, which assumes label shift.
-
-    Bounds of the mix from labels cost something only where the method uses them. The level of the test of label
-    shift is left over: after a refusal PS-T has all of δ (the theorem of few-labels.md).
-    """
-    delta = request.delta
-    cap = 0.0 if request.class_epsilon is None else CLASS_EPSILON_SHARE * delta / 2
-    labels = DIRECT_SHARE * delta
-    mix = MIX_SHARE * delta if getattr(method, "uses_known_mix", False) else 0.0
-    rest = delta - ASSUMPTION_SHARE * delta - 2 * cap - labels - mix
-    # Under label shift the test refuses with its level, after which PS-T's bounds have all of δ. Where the method
-    # refuses on its own, which may take its whole share, the bounds stay as they are, and PS-T's limit has 2 caps.
-    # What is said of accepted labels rests on the bounds of the mix from labels too.
-    of_mix = mix if method.guarantee == "pac-accepted" else 0.0
-    misses = (delta - ASSUMPTION_SHARE * delta - of_mix - 3 * cap) / 2
-    return DeltaShares(method=rest, mix=mix, labels=labels, cap=cap, misses=misses)

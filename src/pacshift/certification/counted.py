@@ -17,11 +17,11 @@ from pacshift.acceptance.tops import TopScoreTable
 from pacshift.arrays import LabelsLike, ScoresLike, scipy
 from pacshift.certificate import Certificate
 from pacshift.certificate.provenance import Counting
-from pacshift.certification.label_sheet import LabelSheet
-from pacshift.certification.labelled import by_sheet, by_tally, split_at_random
 from pacshift.certification.request import Request
 from pacshift.certification.trust import one_label_error, points_below
 from pacshift.errors import InputError, users_line
+from pacshift.labels.labelled import by_sheet, by_tally, split_at_random
+from pacshift.labels.sheet import LabelSheet
 from pacshift.methods import Method
 from pacshift.methods.accept import tops_of_tally
 from pacshift.methods.guarantee import promises_target

@@ -1,4 +1,4 @@
-"""``next_labels``: which rows of a label sheet can still change a certificate: Lemma 4 of docs/methods/ps-t.md."""
+"""``next_labels``: mark the rows of a label sheet whose labels can still change a certificate."""
 
 import os
 from collections.abc import Sequence
@@ -6,14 +6,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pacshift.arrays import FloatArray, IntArray, Label, LabelsLike, ScoresLike
+from pacshift.arrays import IntArray, Label, LabelsLike, ScoresLike
 from pacshift.certification.counted import check_repeats, opened
-from pacshift.certification.label_sheet import LabelSheet
-from pacshift.certification.labelled import at_all_looks
 from pacshift.certification.request import check_request
 from pacshift.errors import InputError, UnfinishedSheetError
+from pacshift.labels.labelled import at_all_looks
+from pacshift.labels.needed import still_needed
+from pacshift.labels.sheet import LabelSheet
 from pacshift.parallel import one_blas_thread
-from pacshift.paths.labelled import Family, LabelledTarget, families
+from pacshift.paths.labelled import families
 from pacshift.rows import fold
 from pacshift.rows.base import CheckedRows
 from pacshift.scores.transforms import TransformFunction, resolve_transform
@@ -21,9 +22,6 @@ from pacshift.tally import Tally
 
 NEEDED, SPARED = "needed", "no"
 """The column of a sheet that says which rows to label next, and what it says of rows that cannot matter."""
-
-STEPS = 64
-"""Steps at which sets are looked at to put rows in order. Any order is valid."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -145,28 +143,3 @@ def next_labels(
     marks[places[rows]] = np.arange(1, len(rows) + 1).astype(str)
     marked = replace(sheet, path=looks[0].path, kept={**sheet.kept, NEEDED: tuple(marks.tolist())})
     return NextLabels(marked, look, places[rows], len(places) - len(rows))
-
-
-def still_needed(labelled: LabelledTarget, family: Family, cut: int) -> IntArray:
-    """Places among the blank rows whose labels can still change the thresholds (Lemma 4), the most telling first.
-
-    Whatever the labels are, the thresholds lie between those where every blank row counts unless its set is full,
-    and those where it counts only if its set is empty. A row matters whose set is not full at the latter and not
-    empty at the former.
-    """
-    blanks = labelled.blanks
-    if blanks is None:
-        return np.empty(0, np.int64)
-    low, high = (family(labelled.test, cut, replace(blanks, hopeful=each)) for each in (False, True))
-    if np.array_equal(low, high):
-        return np.empty(0, np.int64)
-    matters = (blanks.scores < high).any(axis=1) & (blanks.scores >= low).any(axis=1)
-    rows = np.flatnonzero(matters)
-    return rows[np.argsort(full_until(blanks.scores[rows], low, high), kind="stable")]
-
-
-def full_until(scores: FloatArray, low: FloatArray, high: FloatArray) -> IntArray:
-    """At how many of the steps from ``low`` to ``high`` each row's set is full."""
-    ends = [np.clip(one, scores.min(initial=0.0), scores.max(initial=1.0)) for one in (low, high)]
-    steps = [ends[0] + part * (ends[1] - ends[0]) for part in np.linspace(0, 1, STEPS)]
-    return np.asarray(sum((scores >= cuts).all(axis=1).astype(np.int64) for cuts in steps))

@@ -12,15 +12,15 @@ import numpy as np
 import scipy  # its parts load when first used
 
 from pacshift.arrays import Label, LabelsLike, ScoresLike
-from pacshift.assumption import ASSUMPTION_SHARE
 from pacshift.bounds import Interval
 from pacshift.certification.certify import check_label_shift, refusal_of
 from pacshift.certification.counted import check_repeats, opened
-from pacshift.certification.label_sheet import LabelSheet
-from pacshift.certification.labelled import check_labelled, labels_of, mix_within
+from pacshift.certification.delta import ASSUMPTION_SHARE
 from pacshift.certification.request import Request, check_request
 from pacshift.defaults import DELTA
 from pacshift.errors import AssumptionError, InputError
+from pacshift.labels.labelled import check_labelled, labels_of, mix_within
+from pacshift.labels.sheet import LabelSheet
 from pacshift.mix.prevalence import REGION_SHARE, KnownMix, Prevalence, mix_intervals
 from pacshift.mix.region import weight_bounds
 from pacshift.parallel import one_blas_thread

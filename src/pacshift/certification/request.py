@@ -13,6 +13,7 @@ from pacshift.defaults import DELTA, EPSILON
 from pacshift.errors import InputError
 from pacshift.files.origin import current_time
 from pacshift.methods import Method
+from pacshift.methods.base import takes_labels
 from pacshift.methods.guarantee import NEEDS_LABELS, promises_target
 from pacshift.mix.prevalence import check_known_mix
 from pacshift.scores.check import check_flag, check_rate, check_seed, check_weights
@@ -168,8 +169,3 @@ def require_fit(method: Method, request: Request, *, has_labels: bool = False) -
             f"weights are the true weights for ORACLE; method {method.name} does not use them. Leave "
             "them out, or use ORACLE."
         )
-
-
-def takes_labels(method: Method) -> bool:
-    """Whether labels of the target can help: only thresholds of a PAC promise on this target may be replaced."""
-    return method.guarantee in ("pac-target", "pac-accepted") and not method.any_mix

@@ -13,10 +13,10 @@ from pacshift.certificate.file import COMPARED, Compared, how_compared, to_docum
 from pacshift.certificate.provenance import Provenance
 from pacshift.certification.certify import certify
 from pacshift.certification.counted import count, measured, opened
-from pacshift.certification.label_sheet import LabelSheet
 from pacshift.certification.request import Request, check_request, require_fit
 from pacshift.errors import AssumptionError, InputError, UninformativeWarning
 from pacshift.files.codec import is_number
+from pacshift.labels.sheet import LabelSheet
 from pacshift.methods import METHODS, Method, resolve_method
 from pacshift.methods.accept import ACCEPTING
 from pacshift.rows.base import CheckedRows

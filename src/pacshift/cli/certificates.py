@@ -78,7 +78,7 @@ def refused(
     Of tallies only the user knows the tables. ``again`` are words of the command that asks for the same promise,
     if it is not ``calibrate``.
     """
-    from pacshift.certification.refusal import with_lines
+    from pacshift.labels.refusal import with_lines
 
     if (attempt := refusal.attempt) is not None:  # else labels contradict known_mix: there is nothing to label
         are_tables = len(data) > 1

@@ -56,8 +56,8 @@ def label(
     (table,) = files
     import pacshift
     from pacshift.certification.request import check_request
-    from pacshift.certification.sheet_file import require_csv
     from pacshift.cli.inputs import Watch, look_at_first_rows, open_table
+    from pacshift.labels.sheet_file import require_csv
     from pacshift.scores.transforms import resolve_transform
 
     options.check_output(out, [table])

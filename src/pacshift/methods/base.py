@@ -311,3 +311,8 @@ def one_threshold(tally: Tally, threshold: float) -> FloatArray:
     array of shape (K,)
     """
     return np.full(tally.n_classes, threshold)
+
+
+def takes_labels(method: Method) -> bool:
+    """Whether labels of the target can help: only thresholds of a PAC promise on this target may be replaced."""
+    return method.guarantee in ("pac-target", "pac-accepted") and not method.any_mix

@@ -6,9 +6,9 @@ import numpy as np
 
 from pacshift.certificate import Certificate
 from pacshift.certification.counted import check_repeats
-from pacshift.certification.label_sheet import LabelSheet
 from pacshift.certification.request import Request
 from pacshift.errors import InputError
+from pacshift.labels.sheet import LabelSheet
 from pacshift.methods import PST, Method
 from pacshift.monitor.state import Labelled
 from pacshift.scores.kind import require_same_kind

@@ -15,12 +15,12 @@ from typing import Any
 from pacshift.arrays import IntArray, LabelsLike, ScoresLike
 from pacshift.certificate import Certificate
 from pacshift.certification.counted import cut_of
-from pacshift.certification.label_sheet import LabelSheet
 from pacshift.certification.request import Request, check_request, require_fit
 from pacshift.certification.trust import class_miss
 from pacshift.defaults import DELTA, EPSILON
 from pacshift.errors import InputError
 from pacshift.files.same import file_sha256
+from pacshift.labels.sheet import LabelSheet
 from pacshift.methods import Method, resolve_method
 from pacshift.methods.base import options_of
 from pacshift.monitor import check

@@ -17,9 +17,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from pacshift.arrays import FloatArray
-from pacshift.certification.refusal import sheet_plan
 from pacshift.errors import InputError
 from pacshift.files.origin import TIME_FORMAT, current_time
+from pacshift.labels.refusal import sheet_plan
 from pacshift.monitor import Monitor, PeriodReport
 from pacshift.monitor.calendar import Gap, find_gaps
 from pacshift.monitor.report import in_use_epsilons, timeline

@@ -21,8 +21,8 @@ from pacshift.words.numbers import between, digits_against, given, mean_size, pe
 if TYPE_CHECKING:
     from pacshift.certification.certify import Answer
     from pacshift.certification.check import Check
-    from pacshift.certification.refusal import Attempt
     from pacshift.certification.verify import VerifyVerdict
+    from pacshift.labels.refusal import Attempt
 
 FEWEST_ROWS_ALIKE = 50
 """With fewer rows, source and target may well have the same counts by chance. A round number; not measured."""

@@ -8,14 +8,14 @@ from pathlib import Path
 from pacshift.certificate import Certificate
 from pacshift.certification.certify import certify
 from pacshift.certification.counted import Data, cut_of
-from pacshift.certification.label_sheet import LabelSheet
-from pacshift.certification.labelled import by_sheet
 from pacshift.cli import options
 from pacshift.cli.certificates import require_model
 from pacshift.cli.console import in_flags, note, progress
 from pacshift.cli.inputs import Watch
 from pacshift.cli.monitor import Watching
 from pacshift.errors import InputError
+from pacshift.labels.labelled import by_sheet
+from pacshift.labels.sheet import LabelSheet
 from pacshift.methods import PST, Method
 from pacshift.methods.base import score_for
 from pacshift.monitor import Monitor

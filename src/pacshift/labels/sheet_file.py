@@ -22,7 +22,7 @@ from pacshift.scores.check import check_rate
 from pacshift.scores.names import shorten
 
 if TYPE_CHECKING:
-    from pacshift.certification.label_sheet import LabelSheet
+    from pacshift.labels.sheet import LabelSheet
 
 MAGIC = "# pacshift label sheet"
 VERSION = 2

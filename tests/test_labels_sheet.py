@@ -19,7 +19,7 @@ from scipy.stats import binom
 
 from damage import damage_bytes, outcome, require_message
 from pacshift import InputError, LabelSheet, PacshiftError, calibrate, label_sheet
-from pacshift.certification.label_sheet import RowDraw, plan_sheet
+from pacshift.labels.sheet import RowDraw, plan_sheet
 from pacshift.paths.looks import look_cuts
 from refused import fill_in
 
@@ -145,7 +145,7 @@ def test_how_many_rows_get_their_numbers_at_a_time_does_not_matter(monkeypatch: 
     draw, usable = RowDraw(9, 0, 3), np.arange(len(SCORES)) % 3 > 0
     draw.add(SCORES[usable], usable)
     expected = draw.rows.tolist()
-    monkeypatch.setattr("pacshift.certification.label_sheet.BLOCK_ROWS", 64)
+    monkeypatch.setattr("pacshift.labels.sheet.BLOCK_ROWS", 64)
     assert draw.rows.tolist() == expected
 
 

@@ -10,10 +10,10 @@ import pytest
 
 import pacshift
 from pacshift import AssumptionError, InputError, Tally, UninformativeWarning, calibrate, compare
-from pacshift.certification.labelled import mix_bounds
-from pacshift.certification.refusal import sheet_plan
 from pacshift.certification.request import check_request
 from pacshift.errors import MissingExtraError, PacshiftError, UnfinishedSheetError
+from pacshift.labels.labelled import mix_bounds
+from pacshift.labels.refusal import sheet_plan
 from refused import NAMES, world
 
 SOURCE, SOURCE_LABELS = world(4000, 1, shifted=False)

@@ -8,15 +8,15 @@ is PS-T (``pacshift.paths.labelled``).
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pacshift.acceptance.tops import TopScoreTable
 from pacshift.arrays import IntArray, Label
 from pacshift.bounds import ROUNDING, Interval, binomial_lower, binomial_upper, clean_shares
-from pacshift.certification.label_sheet import NOT_ASKED, UNKNOWN, LabelSheet, RowDraw
-from pacshift.certification.request import Request
 from pacshift.errors import AssumptionError, InputError, UnfinishedSheetError
+from pacshift.labels.sheet import NOT_ASKED, UNKNOWN, LabelSheet, RowDraw
 from pacshift.paths.labelled import (
     Blanks,
     LabelledTarget,
@@ -36,12 +36,15 @@ from pacshift.scores.transforms import TRANSFORMS, Transform
 from pacshift.tally import Tally
 from pacshift.words.numbers import between, given, mean_size
 
+if TYPE_CHECKING:
+    from pacshift.certification.request import Request
+
 SEEN_BY_CHANCE = 1e-6
 """Rows of the test count as rows of the source where it is less likely that they only look alike."""
 
 
 def split_at_random(
-    scores: Matrix, labels: IntArray, request: Request, to_plan: RowsToPlan, transform: Transform, tally: Tally
+    scores: Matrix, labels: IntArray, request: "Request", to_plan: RowsToPlan, transform: Transform, tally: Tally
 ) -> LabelledTarget:
     """Labelled rows with a pilot chosen by coins, and one look at the others."""
     n_test = test_rows(len(labels), epsilon=request.epsilon, delta=request.delta)
@@ -116,7 +119,7 @@ def by_sheet(
     source: CheckedRows | None,
     target: CheckedRows,
     sheet: LabelSheet,
-    request: Request,
+    request: "Request",
     transform: Transform,
     tally: Tally,
 ) -> LabelledTarget:
@@ -142,7 +145,7 @@ def at_all_looks(
     source: CheckedRows | None,
     target: CheckedRows,
     sheet: LabelSheet,
-    request: Request,
+    request: "Request",
     transform: Transform,
     tally: Tally,
     *,
@@ -229,7 +232,7 @@ def require_unseen(chance: float) -> None:
 
 
 def _unfinished(
-    sheet: LabelSheet, planning: Planning | None, source: Tally, request: Request
+    sheet: LabelSheet, planning: Planning | None, source: Tally, request: "Request"
 ) -> UnfinishedSheetError:
     """What is missing, and what sets can be expected by the labels of the pilot."""
     said = f"{_missing_rows(sheet)} Nothing is certified yet."
@@ -289,7 +292,7 @@ def mix_bounds(labelled: Tally, n_unknown: int = 0, *, delta: float) -> Interval
     return Interval(lower, upper)
 
 
-def mix_within(request: Request, labelled: LabelledTarget, *, delta: float) -> Interval:
+def mix_within(request: "Request", labelled: LabelledTarget, *, delta: float) -> Interval:
     """Bounds of the target's mix: what the labelled rows show at ``delta``, and what the user knows.
 
     Right at all planned looks at once: each has its share. Without a class are rows that nobody could label.

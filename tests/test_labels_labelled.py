@@ -32,12 +32,12 @@ from pacshift.arrays import FloatArray
 from pacshift.assumption.inequalities import known_box
 from pacshift.bounds import binomial_cut, clean_shares
 from pacshift.certification.certify import certify as certify_counts
-from pacshift.certification.certify import one_candidate, two_candidates
 from pacshift.certification.counted import Data as Counts
-from pacshift.certification.label_sheet import RowDraw
-from pacshift.certification.labelled import both_bounds, by_sheet, mix_bounds
+from pacshift.certification.delta import split_delta_one, split_delta_two
 from pacshift.certification.request import check_request
 from pacshift.certification.trust import class_miss
+from pacshift.labels.labelled import both_bounds, by_sheet, mix_bounds
+from pacshift.labels.sheet import RowDraw
 from pacshift.methods import PSC, PSLP, Oracle, Solution, Task, resolve_method
 from pacshift.methods.ps import capped
 from pacshift.mix.region import known_rows
@@ -195,7 +195,7 @@ def test_the_shares_add_up() -> None:
     for class_epsilon in (None, 0.2):
         request = check_request(delta=0.1, class_epsilon=class_epsilon)
         for name in ("PS-LP", "PS-W"):
-            shares = two_candidates(request, resolve_method(name))
+            shares = split_delta_two(request, resolve_method(name))
             spent = shares.method + 2 * shares.cap + shares.labels + shares.mix
             assert spent + 0.1 * 0.1 == pytest.approx(0.1)
             assert min(shares.method, shares.labels) > 0
@@ -203,7 +203,7 @@ def test_the_shares_add_up() -> None:
             # caps), and of PS-T after a refusal by the test. A method may refuse with its whole share.
             assert 2 * shares.misses + 3 * shares.cap + 0.1 * 0.1 == pytest.approx(0.1)
         for by_labels in (True, False):
-            alone = one_candidate(request, by_labels=by_labels)
+            alone = split_delta_one(request, by_labels=by_labels)
             assert alone.method + alone.labels + alone.cap == pytest.approx(0.1)
             assert alone.misses + alone.cap == pytest.approx(0.1)
 

@@ -1,16 +1,20 @@
 """Is it label shift? The test before every promise about the target, the refusal, and what comes after it."""
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from pacshift.assumption import Assumption
-from pacshift.certification.counted import Data
-from pacshift.certification.label_sheet import LARGEST_BUDGET, SheetPlan, plan_sheet
-from pacshift.certification.request import Request, takes_labels
 from pacshift.errors import AssumptionError, InputError
+from pacshift.labels.sheet import LARGEST_BUDGET, SheetPlan, plan_sheet
 from pacshift.methods import PSLP, Method
+from pacshift.methods.base import takes_labels
 from pacshift.paths.labelled import equal_miss_thresholds, forecast, mean_sizes, tuned_path, typical_error
 from pacshift.paths.looks import look_cuts
 from pacshift.words.findings import next_steps, too_small
+
+if TYPE_CHECKING:
+    from pacshift.certification.counted import Data
+    from pacshift.certification.request import Request
 
 NUMBERS_OF_LABELS = (100, 200, 400)
 """What people would label in an hour, a morning and a day; times ten until they certify anything."""
@@ -58,7 +62,7 @@ class Attempt:
 
 
 def with_next_steps(
-    refusal: AssumptionError, data: Data, method: Method, request: Request, assumption: Assumption | None
+    refusal: AssumptionError, data: "Data", method: Method, request: "Request", assumption: Assumption | None
 ) -> AssumptionError:
     """The refusal with what can be done, in Python, and what to expect of it."""
     tally, plan = data.tally, sheet_plan(request, data.tally.n_target)
@@ -97,7 +101,7 @@ def with_lines(refusal: AssumptionError, *, draw: str, again: str, sentence: str
     return AssumptionError(refusal.refusal, ways, refusal.expected_sizes, refusal.assumption, made)
 
 
-def sheet_plan(request: Request, n_target: int) -> SheetPlan | None:
+def sheet_plan(request: "Request", n_target: int) -> SheetPlan | None:
     """A sheet that ``label_sheet`` would make of this target, and that certifies something; None if none does."""
     most = min(n_target, LARGEST_BUDGET)
     for scale in (1, 10, 100, 1_000, 10_000):
@@ -109,7 +113,7 @@ def sheet_plan(request: Request, n_target: int) -> SheetPlan | None:
     return None
 
 
-def expected_sizes(data: Data, request: Request, plan: SheetPlan) -> tuple[tuple[int, float], ...]:
+def expected_sizes(data: "Data", request: "Request", plan: SheetPlan) -> tuple[tuple[int, float], ...]:
     """Labels at each look, and labels per set that PS-T would certify then: an estimate, not a promise.
 
     With rows at hand by a posterior that is fitted on the source: on 20 halves of a survey between 0.97 and 1.03

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from pacshift.arrays import BoolArray, Frame, IntArray, Label, LabelsLike, RngLike, ScoresLike
-from pacshift.certification import sheet_file
 from pacshift.defaults import DELTA, EPSILON
 from pacshift.errors import InputError
 from pacshift.files.writing import PathLike
+from pacshift.labels import sheet_file
 from pacshift.paths.looks import look_cuts, test_rows
 from pacshift.rows.base import Batch, CheckedRows, Matrix
 from pacshift.rows.columns import require_columns
