@@ -383,14 +383,14 @@ def _tested(case: Try, sample: Sample, asked: dict[str, Any]) -> Outcome:
 def _bounded(case: Try, sample: Sample, asked: dict[str, Any]) -> Outcome:
     """Whether the intervals hold the label mix, the recall of each class and the accuracy, all at once.
 
-    With labels they answer together with label shift, which the worlds of this promise have.
+    With labels these alone answer, and say nothing of recall and accuracy.
     """
     tally = both_sides(sample, grid=case.route == "grid", in_groups=case.route == "groups")
     labels, _ = asked.pop("target_labels", None), asked.pop("labels_per", None)
     if labels is not None:
         places = [place for place, label in enumerate(labels) if label is not None]
         few = Tally.from_scores(sample.target[places], [labels[place] for place in places], classes=tally.classes)
-        asked |= {"target_labels": few, "assume_label_shift": True}
+        asked["target_labels"] = few
     found = prevalence(tally, delta=case.delta, **asked)
     mix, recall = np.array(case.world.mix), case.world.target_law.recall
     accuracy = Interval(np.array(found.accuracy), np.array(found.accuracy_at_most))

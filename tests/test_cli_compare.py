@@ -62,7 +62,6 @@ def test_the_intervals_hold_the_truth_and_are_shown(data: Data) -> None:
     shown = good("prevalence", data.source, data.target, "--delta", "0.2").stdout
     assert "weight" in shown
     assert "confidence 80 %" in " ".join(shown.split())
-    assert "--target-label or --labelled" in bad("prevalence", data.source, data.target, "--assume-label-shift")
 
 
 def test_known_bounds_narrow_the_intervals_and_may_be_refuted(data: Data) -> None:

@@ -80,7 +80,6 @@ def values() -> dict[str, Any]:
     """A value of each parameter that is not what it is by itself."""
     rows = golden.data()
     return {
-        "assume_label_shift": True,
         "bins": False,
         "budget": 80,
         "by_position": True,
@@ -162,7 +161,6 @@ def special() -> dict[str, tuple[dict[str, Any], Any]]:
         "plan n_target": ({"n_target": None, "size": 2}, 500),
         "plan pilot": ({}, rows["s"][::-1]),
         "plan size": ({"n_target": None}, 2),
-        "prevalence assume_label_shift": ({"target_labels": rows["t some"]}, True),
         "read by_position": ({"table": odd, "scores": "x*", "classes": names}, True),
         "read classes": ({"table": odd, "scores": "x1,x2,x3", "by_position": True}, names),
         "read drop_invalid": ({"table": lacking}, True),
@@ -179,13 +177,6 @@ def special() -> dict[str, tuple[dict[str, Any], Any]]:
         "write_sets overwrite": ({"output": "old.csv"}, True),
         "write_sets scores": ({"table": odd, "by_position": True}, "x3,x2,x1"),
     }
-
-
-def special_of_tallies() -> dict[str, tuple[dict[str, Any], Any]]:
-    rows = golden.data()
-    some = rows["t some"] != None  # noqa: E711  # element by element
-    labels = Tally.from_scores(rows["t"][some], rows["t some"][some], classes=list(golden.NAMES))
-    return special() | {"prevalence assume_label_shift": ({"target_labels": labels}, True)}
 
 
 def replaced(certificate: Certificate) -> Certificate:
@@ -258,7 +249,7 @@ def test_a_parameter_changes_something_or_is_refused(case: str) -> None:
 @pytest.mark.parametrize("case", cases(["accept", "calibrate", "plan", "prevalence", "verify"]))
 @pytest.mark.filterwarnings("ignore::pacshift.UninformativeWarning")
 def test_a_parameter_beside_a_tally_changes_something_or_is_refused(case: str) -> None:
-    check(case, on_tally, special_of_tallies)
+    check(case, on_tally, special)
 
 
 def test_other_verbs_take_no_tally() -> None:

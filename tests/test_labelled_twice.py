@@ -51,7 +51,6 @@ def by_tallies(verb: Callable[..., object], source: Any, labels: Any) -> object:
 
 
 LABELS: dict[str, Any] = {"target_labels": some(TRUTH)}
-BOTH: dict[str, Any] = {"assume_label_shift": True}
 VERBS: dict[str, Callable[[Any, Any], object]] = {
     "calibrate": lambda source, labels: pacshift.calibrate(source, labels, TARGET, **LABELS),
     "calibrate with a sheet": lambda source, labels: pacshift.calibrate(source, labels, TARGET, labelled=sheet()),
@@ -66,7 +65,6 @@ VERBS: dict[str, Callable[[Any, Any], object]] = {
         source, labels, TARGET, labelled=sheet()
     ),
     "prevalence from tallies": lambda source, labels: by_tallies(pacshift.prevalence, source, labels),
-    "prevalence by both": lambda source, labels: pacshift.prevalence(source, labels, TARGET, **LABELS, **BOTH),
     "compare": lambda source, labels: pacshift.compare(
         source, labels, TARGET[:N_LABELS], target_labels=TRUTH[:N_LABELS]
     ),

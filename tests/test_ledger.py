@@ -37,7 +37,6 @@ from pacshift.acceptance import wealth
 from pacshift.acceptance.plan import N_RULES
 from pacshift.assumption import bets, check, inequalities, words
 from pacshift.certification import certify, delta, trust
-from pacshift.certification import prevalence as shares
 from pacshift.certification.delta import split_delta_one, split_delta_two
 from pacshift.certification.prevalence import prevalence as bound_shares
 from pacshift.certification.request import check_request
@@ -391,8 +390,6 @@ def ledger(monkeypatch: pytest.MonkeyPatch) -> Ledger:
     made.promise(check, "check_assumption", lambda given: float(given["level"]))
     made.promise(certify, "check_label_shift", lambda given: 0.1 * given["request"].delta)
     made.promise(trust, "largest_clean_error")
-    made.spender(shares, "classes_carry_over")
-    made.promise(shares, "by_both", lambda given: given["request"].delta)
     made.promise(trust, "sensitivity", lambda given: given["request"].delta, total=at_one_share)
     # Rules are tested in turn, up to the first failure: a sequence is about one event (accept.md, Lemma 4).
     made.spender(wealth.WealthTest, "passes", key="sequence")
@@ -734,16 +731,6 @@ def test_prevalence_spends_at_most_delta(n_classes: int, ledger: Ledger) -> None
     assert not ledger.overdrawn, "\n".join(ledger.overdrawn)
     assert set(ledger.spent) == {"check_label_shift", "mix_intervals", "weight_bounds"}
     assert sum(ledger.spent.values()) == pytest.approx(1.1 * DELTA)
-
-
-@pytest.mark.parametrize("n_classes", [2, 5])
-def test_labels_and_label_shift_together_spend_delta(n_classes: int, ledger: Ledger) -> None:
-    data = rows(n_classes, 400)
-    asked: dict[str, Any] = {"delta": DELTA, "target_labels": data.labelled(100)}
-    assert bound_shares(data.tally, **asked, assume_label_shift=True).rests_on == "labels and label shift"
-    assert not ledger.overdrawn, "\n".join(ledger.overdrawn)
-    assert {"classes_carry_over", "mix_within", "check_label_shift", "mix_intervals"} <= ledger.seen
-    assert ledger.spent == {"by_both": DELTA}
 
 
 def test_labels_alone_have_all_of_delta_and_label_shift_its_own(ledger: Ledger) -> None:

@@ -5,10 +5,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest, hypergeom
+from scipy.stats import binomtest
 
-import pacshift.certification.prevalence as certified_prevalence
-import pacshift.mix.prevalence as mix_prevalence
 from pacshift import (
     AssumptionError,
     InputError,
@@ -21,9 +19,7 @@ from pacshift import (
 )
 from pacshift.arrays import BoolArray, FloatArray
 from pacshift.bounds import binomial_lower, clopper_pearson
-from pacshift.certification.prevalence import classes_carry_over
 from pacshift.mix.region import prevalence_region
-from pacshift.mix.shares import share_region
 from worlds import make_world
 
 
@@ -175,110 +171,6 @@ def test_labels_alone_answer_whatever_the_shift_is_and_label_shift_stands_beside
         assert bool(found.refusal) == (found.by_label_shift is None)
 
 
-@pytest.mark.montecarlo
-def test_labels_and_label_shift_together_are_right_and_narrower() -> None:
-    rng, delta, missed, widths, alone, repeats = (
-        np.random.default_rng(4),
-        0.2,
-        0,
-        list[float](),
-        list[float](),
-        150,
-    )
-    for _ in range(repeats):
-        tally, few = SAME.draw(rng)
-        found = prevalence(tally, delta=delta, target_labels=few, assume_label_shift=True)
-        missed += not found.mix.contains([0.5, 0.5]).all()
-        widths.append(float(found.mix.upper[0] - found.mix.lower[0]))
-        labels = clopper_pearson(few.class_counts, SAME.n_labels, delta=delta)
-        alone.append(float(labels.upper[0] - labels.lower[0]))
-    assert binomtest(missed, repeats, delta, alternative="greater").pvalue > 1e-3
-    assert np.mean(widths) < 0.95 * np.mean(alone)
-
-
-def test_pooled_rows_are_counted_with_the_source_and_leave_the_predictions_of_the_target(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Lemma 4 of few-labels.md: no row is on both sides."""
-    seen: list[tuple[Any, Any]] = []
-
-    def remember(confusion: Any, target: Any, **options: Any) -> Any:
-        seen.append((confusion.tolist(), target.tolist()))
-        return share_region(confusion, target, **options)
-
-    monkeypatch.setattr(mix_prevalence, "share_region", remember)
-    tally, few = SAME.draw(np.random.default_rng(4))
-    found = prevalence(tally, delta=0.2, target_labels=few, assume_label_shift=True)
-    assert found.rests_on == "labels and label shift"
-    both = (tally.confusion + few.confusion).tolist(), (tally.target - few.confusion.sum(axis=1)).tolist()
-    assert seen == [both]
-
-
-def test_rows_of_a_sheet_are_not_pooled(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Which of them have labels may depend on their scores."""
-    pooled: list[Any] = []
-    honest = mix_prevalence.mix_intervals
-
-    def remember(*args: Any, **options: Any) -> Any:
-        pooled.append(options["pooled"])
-        return honest(*args, **options)
-
-    monkeypatch.setattr(certified_prevalence, "mix_intervals", remember)
-    population = Population.synthetic(["a", "b"], strength=3, rng=0)
-    source, labels = population.draw([0.5, 0.5], 2000, rng=1)
-    target, truth = population.draw([0.3, 0.7], 2000, rng=2)
-    sheet = label_sheet(target, budget=200, rng=0, classes=["a", "b"])
-    prevalence(
-        *(source, labels, target),
-        classes=["a", "b"],
-        labelled=sheet.with_labels(truth[sheet.rows]),
-        assume_label_shift=True,
-    )
-    assert pooled == [None]
-
-
-def test_each_class_and_tail_has_its_share_of_the_test_whether_classes_carry_over() -> None:
-    """Fisher's test of 2 classes: a tail of chance p passes for δ up to 4 p, and not from there on."""
-    tally = Tally.from_scores([[0.9, 0.1]] * 30 + [[0.1, 0.9]] * 30, [0] * 20 + [1] * 10 + [0] * 10 + [1] * 20)
-    few = Tally.from_scores([[0.9, 0.1]] * 4 + [[0.1, 0.9]] * 6, [0] * 1 + [1] * 3 + [0] * 5 + [1] * 1)
-    right, rows, all_right, all_rows = (1, 1), (6, 4), (21, 21), (36, 34)
-    chance = min(hypergeom(n, k, m).cdf(x) for x, m, k, n in zip(right, rows, all_right, all_rows, strict=True))
-    assert classes_carry_over(few, tally, delta=3.99 * chance)
-    assert not classes_carry_over(few, tally, delta=4.01 * chance)
-
-
-def test_where_classes_do_not_carry_over_labels_alone_answer() -> None:
-    rng = np.random.default_rng(5)
-    draws = [WORSE.draw(rng) for _ in range(10)]
-    found = [prevalence(tally, target_labels=few, assume_label_shift=True).rests_on for tally, few in draws]
-    assert found.count("labels") >= 8  # not always: tests see large differences only
-
-
-@pytest.mark.montecarlo
-def test_the_danger_of_assuming_what_does_not_hold() -> None:
-    """Labels alone stay right; with label shift assumed beside them, most intervals are wrong (few-labels.md)."""
-    world, rng = Judged((0.7, 0.9), (0.7, 0.75), n_source=400, n_target=2000), np.random.default_rng(9)
-    both, alone, noticed, repeats = 0, 0, 0, 60
-    for _ in range(repeats):
-        tally, few = world.draw(rng)
-        found = prevalence(tally, delta=0.05, target_labels=few, assume_label_shift=True)
-        noticed += found.rests_on == "labels"
-        both += not found.mix.contains([0.5, 0.5]).all()
-        alone += not clopper_pearson(few.class_counts, 100, delta=0.05).contains([0.5, 0.5]).all()
-    assert both > repeats / 2
-    assert alone < repeats / 6
-    assert noticed < repeats / 2
-
-
-@pytest.mark.montecarlo
-def test_classes_that_carry_over_are_called_different_in_at_most_delta_of_draws() -> None:
-    rng, level, repeats = np.random.default_rng(6), 0.2, 600
-    found = [classes_carry_over(few, tally, delta=level) for tally, few in map(SAME.draw, [rng] * repeats)]
-    assert binomtest(found.count(False), repeats, level, alternative="greater").pvalue > 1e-3
-    power = [classes_carry_over(few, tally, delta=level) for tally, few in map(WORSE.draw, [rng] * 50)]
-    assert power.count(False) > 45
-
-
 def test_a_refusal_names_the_sheet_whose_labels_answer() -> None:
     tally, _ = SAME.draw(np.random.default_rng(7))
     with pytest.raises(AssumptionError, match=r"label_sheet draws .* prevalence\(\.\.\., labelled=sheet\)"):
@@ -299,8 +191,6 @@ def test_a_sheet_counts_rows_that_nobody_can_label_for_every_class() -> None:
     np.testing.assert_allclose(found.mix.upper, 1 - lower[::-1])
     with pytest.raises(UnfinishedSheetError, match="first look"):
         prevalence(scores, labels, target, labelled=sheet.with_labels(texts[:90]))
-    with pytest.raises(InputError, match="no target labels"):
-        prevalence(scores, labels, target, assume_label_shift=True)
 
 
 def test_classes_without_source_rows_do_not_overflow() -> None:

@@ -1,21 +1,17 @@
 """``prevalence``: how frequent is each class on the target, at the whole δ and without any sets.
 
-By predictions under label shift, by labelled target rows alone, or by both: sections "Shares by labels" and
-"Labels and label shift" of docs/methods/few-labels.md.
+By predictions under label shift, or by labelled target rows alone ("Shares by labels", docs/methods/few-labels.md).
 """
 
 import os
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
-import scipy  # its parts load when first used
 
 from pacshift.arrays import Label, LabelsLike, ScoresLike
 from pacshift.bounds import Interval
 from pacshift.certification.certify import check_label_shift, refusal_of
 from pacshift.certification.counted import check_repeats, opened
-from pacshift.certification.delta import ASSUMPTION_SHARE
 from pacshift.certification.request import Request, check_request
 from pacshift.defaults import DELTA
 from pacshift.errors import AssumptionError, InputError
@@ -27,13 +23,8 @@ from pacshift.parallel import one_blas_thread
 from pacshift.paths.labelled import LabelledTarget
 from pacshift.rows.base import CheckedRows
 from pacshift.rows.fold import both
-from pacshift.scores.check import check_flag
 from pacshift.tally import Tally
 from pacshift.tally.groups import LabelsPer, check_labels_per
-
-BY_LABELS, BY_LABEL_SHIFT, BY_TEST = 0.5, 0.4, 0.1
-"""Shares of δ where labels and label shift answer together: the labels' bounds, those of predictions, the tests.
-Of the first two any split from .75 to .25 gives intervals that are at most 14 % wider than the best of them."""
 
 LABEL_SOME = (
     "Label a random sample of the target: labels bound these shares whatever the shift is. pacshift.label_sheet "
@@ -55,7 +46,6 @@ def prevalence(
     target_labels: LabelsLike | Tally | None = None,
     labels_per: LabelsPer | None = None,
     labelled: LabelSheet | str | os.PathLike[str] | None = None,
-    assume_label_shift: bool = False,
     groups: LabelsLike | None = None,
     target_groups: LabelsLike | None = None,
 ) -> Prevalence:
@@ -90,10 +80,6 @@ def prevalence(
         How rows were chosen to be labelled, as in ``calibrate``.
     labelled : LabelSheet or path, optional
         A label sheet of this target, instead of ``target_labels``. Each of its looks has its part of ``delta``.
-    assume_label_shift : bool, default False
-        With target labels: whether you state, *before you see either interval*, that label shift holds. Labels and
-        predictions then answer together, and more narrowly. If it does not hold, tests may not notice, and the
-        answer is wrong more often than ``delta``.
     groups, target_groups : array_like, optional
         The group of each source and target row, such as the patient, if several rows belong to one: one random
         row of each group is counted, as in ``calibrate``. The shares are then those among random rows of random
@@ -133,7 +119,6 @@ def prevalence(
     ('labels', array([0.3, 0.5]), array([0.5, 0.7]))
     """
     asked = check_request(delta=delta, known_mix=known_mix)  # before anything is counted
-    assumed = check_flag(assume_label_shift, "assume_label_shift")
     if target_labels is not None and labelled is not None:
         raise InputError("target_labels and labelled are two ways to say the same. Give one of them.")
     check_labels_per(labels_per, has_labels=target_labels is not None, has_groups=target_groups is not None)
@@ -157,17 +142,8 @@ def prevalence(
     sample = labels_of(source, target, given, tally)
     check_repeats(tally, None if sample is None else sample.counted)
     if sample is None:
-        if assumed:
-            raise InputError(
-                "assume_label_shift is about labels of the target, but there are no target labels: give them with "
-                "target_labels= or labelled=, or leave it out. Without them label shift is assumed anyway."
-            )
         return by_label_shift(tally, request)
     check_labelled(sample, tally)
-    if assumed:
-        found = by_both(tally, request, sample, is_random=not isinstance(given, LabelSheet))
-        if found is not None:
-            return found
     return by_labels(tally, request, sample)
 
 
@@ -219,63 +195,3 @@ def by_labels(tally: Tally, request: Request, sample: LabelledTarget) -> Prevale
         by_label_shift=beside,
         refusal=refusal,
     )
-
-
-def by_both(tally: Tally, request: Request, sample: LabelledTarget, *, is_random: bool) -> Prevalence | None:
-    """Labels and label shift together: theorem of "Labels and label shift". None where labels alone must answer.
-
-    Labelled rows are pooled with the source only where they are random: those of a sheet need not be, as rows
-    may be left blank, or be hard to tell, by their scores.
-    """
-    delta = request.delta
-    if is_random:
-        if sample.n_rows >= tally.n_target:  # no other predictions are left
-            return None
-        if (sample.counted.confusion.sum(axis=1) > tally.target).any():
-            raise InputError(
-                "target_labels: more labelled rows than target rows have one of the predictions. Count the "
-                "labelled rows among the target as well."
-            )
-    of_test = BY_TEST * delta / (2 if is_random else 1)
-    if is_random and not classes_carry_over(sample.counted, tally, delta=of_test):
-        return None
-    assumption = check_label_shift(tally, replace(request, delta=of_test / ASSUMPTION_SHARE))
-    if refusal_of(assumption, request) is not None:
-        return None
-    labels = mix_within(request, sample, delta=BY_LABELS * delta)
-    pooled, share = sample.counted if is_random else None, BY_LABEL_SHIFT * delta
-    try:
-        region, shift = mix_intervals(tally, delta=REGION_SHARE * share, known=request.known, pooled=pooled)
-    except AssumptionError:
-        return None
-    mix = Interval(np.maximum(labels.lower, shift.lower), np.minimum(labels.upper, shift.upper))
-    if (mix.lower > mix.upper).any() or mix.lower.sum() > 1 or mix.upper.sum() < 1:
-        return None
-    return Prevalence(
-        classes=tally.classes,
-        mix=mix,
-        weights=weight_bounds(mix, tally.class_counts, delta=(1 - REGION_SHARE) * share),
-        accuracy=region.accuracy,
-        accuracy_at_most=region.accuracy_at_most,
-        recall=region.recall,
-        delta=delta,
-        class_counts=tally.class_counts,
-        predicted_counts=tally.target,
-        known_mix=dict(request.known_mix or {}),
-        assumption=assumption,
-        rests_on="labels and label shift",
-        n_labels=sample.n_rows,
-    )
-
-
-def classes_carry_over(labelled: Tally, tally: Tally, *, delta: float) -> bool:
-    """Whether each class is predicted right as often on labelled target rows as on the source (Lemma 5).
-
-    Fisher's exact test, class by class, both tails at δ/2K: under label shift it finds a difference with
-    probability at most δ.
-    """
-    level = delta / (2 * tally.n_classes)
-    right, rows = np.diag(labelled.confusion), labelled.class_counts
-    all_right, all_rows = right + np.diag(tally.confusion), rows + tally.class_counts
-    law = scipy.stats.hypergeom(all_rows, all_right, rows)
-    return bool((np.minimum(law.cdf(right), law.sf(right - 1)) > level).all())

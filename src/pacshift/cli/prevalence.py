@@ -1,7 +1,7 @@
 """``pacshift prevalence``: how frequent each class is on the target."""
 
 import shlex
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
@@ -26,12 +26,6 @@ def prevalence(
     target_label: options.TargetLabel = None,
     labels_per: options.LabelsPer = None,
     labelled: options.Labelled = None,
-    assume_label_shift: Annotated[
-        bool,
-        options.known(
-            "--assume-label-shift", "With target labels: you state, before you see either, that label shift holds."
-        ),
-    ] = False,
     label: options.LabelColumn = "label",
     columns: options.ColumnOptions,
     as_json: options.Json = False,
@@ -51,9 +45,8 @@ def prevalence(
     data = open_data(files, columns.reading(label), silent=as_json, **labels)
     if data[-1] is None:
         raise InputError("no TARGET: name an unlabelled table after the labelled one.")
-    asked: dict[str, Any] = {"labelled": labelled, "assume_label_shift": assume_label_shift}
     try:
-        found = pacshift.prevalence(*data, delta=delta, known_mix=known_mix, **asked)
+        found = pacshift.prevalence(*data, delta=delta, known_mix=known_mix, labelled=labelled)
     except AssumptionError as refused:
         if target_label or labelled:
             raise
@@ -122,8 +115,7 @@ def _show(found: "Prevalence") -> None:
     if len(found.classes) > len(shown):
         console.print(f"The {MAX_ROWS} highest bounds of {len(found.classes):,}; --json has all.")
     if not by_labels:
-        labels = f" and the {found.n_labels:,} labelled rows are a random sample" if found.n_labels else ""
-        said = f"If label shift holds{labels}, all bounds hold together {sure}."
+        said = f"If label shift holds, all bounds hold together {sure}."
         if found.accuracy_at_most - found.accuracy <= WIDEST_TOLD:
             said += f" Accuracy of the top label: {between(found.accuracy, found.accuracy_at_most)}."
         console.print(said)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 KnownMix: TypeAlias = Mapping[Any, tuple[float, float]]
 """Class name to the least and the largest share that the target may have of it."""
 
-RestsOn: TypeAlias = Literal["label shift", "labels", "labels and label shift"]
+RestsOn: TypeAlias = Literal["label shift", "labels"]
 
 REGION_SHARE = 0.95
 """Share of δ for the label mix; the rest is for the source priors, which only the weights need.
@@ -116,7 +116,7 @@ class Prevalence:
     recall : Interval
         For each class, how often its rows are predicted right. Under label shift it is the same on source and
         target.
-    rests_on : {"label shift", "labels", "labels and label shift"}
+    rests_on : {"label shift", "labels"}
         What the answer needs to be right.
     n_labels : int
         Labelled target rows behind it.
@@ -154,19 +154,10 @@ class Prevalence:
     __repr__ = short_repr
 
 
-def mix_intervals(
-    tally: Tally, *, delta: float, known: Interval | None, pooled: Tally | None = None
-) -> tuple[PrevalenceRegion, Interval]:
-    """The region and its box of mixes, right with probability 1 - δ.
-
-    ``pooled`` are labelled target rows, chosen at random: under label shift each is a draw of its class, so it is
-    counted with the source and not among the target's predictions (Lemma 4 of docs/methods/few-labels.md).
-    """
-    confusion, target = tally.confusion, tally.target
-    if pooled is not None:
-        confusion, target = confusion + pooled.confusion, target - pooled.confusion.sum(axis=1)
-    if tally.n_classes <= MAX_SHARP_CLASSES:
-        region = share_region(confusion, target, delta=delta, classes=tally.classes, known=known)
+def mix_intervals(tally: Tally, *, delta: float, known: Interval | None) -> tuple[PrevalenceRegion, Interval]:
+    """The region and its box of mixes, right with probability 1 - δ."""
+    bound = share_region if tally.n_classes <= MAX_SHARP_CLASSES else prevalence_region
+    region = bound(tally.confusion, tally.target, delta=delta, classes=tally.classes, known=known)
+    if bound is share_region:
         return region, region.prevalence
-    region = prevalence_region(confusion, target, delta=delta, classes=tally.classes, known=known)
     return region, region.prevalence if known is None else within_known(exact_box(*region.all_rows), known, 0.0)
