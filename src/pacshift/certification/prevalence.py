@@ -1,6 +1,6 @@
 """``prevalence``: how frequent is each class on the target, at the whole δ and without any sets.
 
-By predictions under label shift, or by labelled target rows alone ("Shares by labels", docs/methods/few-labels.md).
+By predictions under label shift, or by labelled target rows alone (see "Shares by labels" in few-labels.md).
 """
 
 import os
