@@ -15,7 +15,7 @@ import numpy as np
 
 from benchmarks.lab import Blocks, Lab
 from benchmarks.page import conditions
-from pacshift import AssumptionError, Certificate, Population, UninformativeWarning, accept, calibrate
+from pacshift import AssumptionError, Certificate, Population, UninformativeWarning, accept
 from pacshift.acceptance.tops import TopScoreTable, accepted, top_labels
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.methods import Task
@@ -188,20 +188,6 @@ def ours(source: FloatArray, labels: IntArray, target: FloatArray, error: float)
     return one_label(accept(source, labels, target, error=error, delta=DELTA))
 
 
-def one_label_sets(source: FloatArray, labels: IntArray, target: FloatArray, error: float) -> Any:
-    """PS-LP's sets with one label: of three epsilons, at a third of δ each, the one that accepts most.
-
-    Only those count whose bound of the error is small enough.
-    """
-    best, most = None, 0.0
-    for part in (0.4, 0.7, 1.0):
-        made = calibrate(source, labels, target, epsilon=part * error, delta=DELTA / 3)
-        share = 0.0 if made.set_sizes is None else made.set_sizes[1] / made.set_sizes.sum()
-        if made.one_label_error is not None and made.one_label_error <= error and share > most:
-            best, most = made, share
-    return asks if best is None else one_label(best)
-
-
 def one_label(certificate: Certificate) -> Callable[[FloatArray], IntArray]:
     """The label of sets with one label, which need not be the top one."""
 
@@ -235,7 +221,7 @@ def mapie_abstains(source: FloatArray, labels: IntArray, target: FloatArray, err
 
 def contestants() -> tuple[dict[str, Contestant], str]:
     """Who can be asked here, and why others cannot."""
-    found: dict[str, Contestant] = {"accept": ours, "one-label sets of PS-LP": one_label_sets}
+    found: dict[str, Contestant] = {"accept": ours}
     try:
         import mapie.risk_control  # noqa: F401
     except ImportError:

@@ -163,19 +163,17 @@ def draw_box(confusion: Interval, target: Interval) -> Figure:
 
 
 def draw_bound(tally: Tally) -> Figure:
-    """The bound that PS-LP computes, the truth below it, and where the thresholds are."""
+    """The true error along the threshold, and where PS-LP and PS-W stop."""
     one = replace(tally, bins=None)  # without bins PS-LP takes the one threshold for all classes
     certificate = calibrate(one, epsilon=EPSILON, delta=DELTA, method="PS-LP")
     published = calibrate(tally, epsilon=EPSILON, delta=DELTA, method="PS-W", rng=0)
-    curve, truth = certificate.with_curves().curve, miss_rates(np.linspace(0.001, 0.6, 300))
+    truth = miss_rates(np.linspace(0.001, 0.6, 300))
     figure = Figure(figsize=(6.4, 3.2))
     axis = figure.subplots()
     axis.plot(truth @ SOURCE_MIX, truth @ TARGET_MIX, color=TRUTH, label="true target error")
-    if curve is not None:
-        axis.plot(curve.source_errors, curve.bounds, color=TARGET, label="bound of PS-LP")
-        axis.axvline(curve.chosen, color=TARGET, lw=1, ls="--", label="threshold of PS-LP")
-    missed = tally.misses(published.thresholds).sum() / tally.n_source
-    axis.axvline(missed, color=UNDECIDED, lw=1, ls="--", label="threshold of PS-W")
+    for made, colour in ((certificate, TARGET), (published, UNDECIDED)):
+        missed = tally.misses(made.thresholds).sum() / tally.n_source
+        axis.axvline(missed, color=colour, lw=1, ls="--", label=f"threshold of {made.method}")
     axis.axhline(EPSILON, color=LIMIT, ls="--", lw=1.5, label="ε, allowed")
     axis.set(xlabel="missed on the source: the higher τ, the more", ylabel="missed on the target")
     axis.set(xlim=(0, 0.1), ylim=(0, 0.35))

@@ -10,7 +10,6 @@ import numpy as np
 
 from pacshift import Certificate, Interval, UninformativeWarning, calibrate
 from pacshift.arrays import FloatArray, IntArray, Label
-from pacshift.bounds import BoundCurve
 
 HOSTILE = (
     "<img src=x onerror=alert(1)>",
@@ -84,13 +83,11 @@ def with_everything(certificate: Certificate, seed: int = 0) -> Certificate:
     upper = lower + rng.gamma(2, 0.5, n_classes)
     upper[-1] = np.inf
     share = lower / lower.sum()
-    curve = BoundCurve(np.linspace(0.0, 0.2, 30), np.linspace(0.01, 0.6, 30), chosen=0.04)
     return replace(
-        certificate.with_curves(),
+        certificate,
         weights=Interval(lower, upper),
         prevalence=Interval(share * 0.9, np.minimum(share * 1.1, 1)),
         accuracy=0.71298,
-        curve=curve,
     )
 
 

@@ -182,7 +182,7 @@ def hashed(answer: Any) -> str:
 
 def file_of(certificate: Certificate) -> object:
     with tempfile.TemporaryDirectory() as folder:
-        certificate.with_curves().save(Path(folder) / "c.json")
+        certificate.save(Path(folder) / "c.json")
         return json.loads((Path(folder) / "c.json").read_text(encoding="utf-8"))
 
 
@@ -217,7 +217,7 @@ def shares_of(found: Any) -> object:
 
 def compared(found: Any) -> object:
     rows = [(one.method, one.guarantee, one.size, one.empty, one.error, one.trivial) for one in found.rows]
-    kept = [None if one is None else (one.thresholds, one.one_label_error) for one in found.certificates]
+    kept = [None if one is None else one.thresholds for one in found.certificates]
     return [rows, kept]
 
 
@@ -357,7 +357,7 @@ def in_memory() -> Iterator[tuple[str, Request]]:
     for name, (scores, target, again, once) in designs.items():
         made = pacshift.calibrate(scores, ys, target, **named, **again, **once)
         yield f"verify {name}", verify(made, scores, ys, target, **again)
-    yield "verify another target", verify(base().with_curves(), S, ys, T[:-1])
+    yield "verify another target", verify(base(), S, ys, T[:-1])
 
     label = asking(pacshift.label_sheet, sheet_of, budget=300, rng=3)
     yield "label", label(T, looks=(150,))

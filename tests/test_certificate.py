@@ -143,7 +143,7 @@ def arrays_of(value: Any) -> Iterator[np.ndarray[Any, Any]]:
 
 
 def test_nobody_can_write_to_a_certificate_or_a_tally(tmp_path: Path) -> None:
-    one = every_shape()["default"].with_curves()
+    one = every_shape()["default"]
     one.save(tmp_path / "c.json")
     for each in (one, Certificate.load(tmp_path / "c.json"), pickle.loads(pickle.dumps(one)), copy.deepcopy(one)):
         found = list(arrays_of(each))

@@ -21,7 +21,6 @@ from hypothesis import strategies as st
 from certificates import birds, every_shape
 from pacshift import METHODS, Certificate, InputError, Interval, PacshiftError, Population, calibrate
 from pacshift.assumption import Assumption
-from pacshift.bounds import BoundCurve, Sensitivity
 from pacshift.certificate import file
 from pacshift.certificate.file import json_schema, to_document
 from pacshift.files.codec import seal
@@ -64,7 +63,6 @@ def intervals(draw: st.DrawFn, size: int, numbers: st.SearchStrategy[float] = PO
 def certificates(draw: st.DrawFn) -> Certificate:
     """A certificate of three classes, with anything in every field that may hold it."""
     text, counts = st.text(st.characters(codec="utf-8")), np.array(draw(st.tuples(COUNTS, COUNTS, COUNTS)))
-    errors, bounds = np.array(draw(st.lists(st.tuples(SHARES, SHARES), max_size=5))).reshape(-1, 2).T
     kinds = (
         st.tuples(FINITE, FINITE, FINITE).map(sorted).map(lambda ends: ScoreKind(ends[0], ends[2], ends[1], False))
     )
@@ -102,13 +100,10 @@ def certificates(draw: st.DrawFn) -> Certificate:
         contamination=draw(st.floats(0, epsilon, exclude_max=True)),
         score_kind=score_kind,
         assumption=draw(st.sampled_from([None, tested.with_largest_differences()])),
-        sensitivity=draw(st.none() | st.just(Sensitivity(bounds, bounds))),
-        curve=draw(st.none() | st.builds(BoundCurve, st.just(errors), st.just(bounds), SHARES)),
         set_sizes=draw(st.none() | st.tuples(*[COUNTS] * 4).map(np.array)),
         never_empty=draw(st.booleans()),
         source_grouped=draw(st.none() | st.builds(Grouped, st.just(max(1, n_source)), parts)),
         columns=draw(st.sampled_from([None, Columns(("probs",)), Columns(("a", "b", "c"), "label")])),
-        find_curves=None,
         transform=None,
     )
 
@@ -117,7 +112,7 @@ def bits(value: Any) -> Any:
     """A value that is equal exactly where every bit is."""
     if isinstance(value, np.ndarray):
         return value.dtype.str, value.shape, value.tobytes()
-    if isinstance(value, (Interval, BoundCurve, Assumption, Sensitivity)):
+    if isinstance(value, (Interval, Assumption)):
         return tuple(bits(getattr(value, field.name)) for field in fields(value))
     return repr(value)
 
@@ -161,7 +156,6 @@ def spoilt(document: dict[str, Any], path: Place, value: Any) -> dict[str, Any]:
 
 
 ABSENT = object()
-CURVE = {"source_errors": [0.01], "bounds": [0.02], "chosen": 0.01}
 TAMPERED: dict[Place, tuple[tuple[Any, str], ...]] = {
     ("version",): (
         (3, "certificate version 3, this pacshift reads 1. Update"),
@@ -203,7 +197,6 @@ TAMPERED: dict[Place, tuple[tuple[Any, str], ...]] = {
     ("method_facts", "any_mix"): ((True, "method PS-W has any_mix False, not True"),),
     ("score",): (("os.system", "score: 'os.system' where one of probability, "),),
     ("target_set_sizes",): (([600], "target_set_sizes must count sizes 0 to"),),
-    ("bound_curve",): (({**CURVE, "bounds": []}, "the two lists of the curve differ in length"),),
     ("checksum",): ((ABSENT, "the content has no checksum"), ([1], "does not match its checksum")),
 }
 
@@ -336,7 +329,7 @@ def written(method: str) -> dict[str, Any]:
         return to_document(calibrate(SOURCE, LABELS, TARGET, method="PS-T", target_labels=known, **options))
     options |= {"note": "n", "model_id": "m", "valid_until": "2099-01-01", "groups": np.arange(600)}
     options |= {"contamination": 0.02, "class_epsilon": 0.3, "known_mix": {"a": (0, 0.9)}}
-    made = calibrate(SOURCE, LABELS, TARGET, **options).with_set_sizes(TARGET).with_curves()
+    made = calibrate(SOURCE, LABELS, TARGET, **options).with_set_sizes(TARGET)
     return to_document(made)
 
 
@@ -378,7 +371,6 @@ def test_files_fit_the_schema() -> None:
         (("classes",), []),
         (("classes", 0, "threshold"), "nan"),
         (("never_empty",), "yes"),
-        (("one_label_error_at_most",), 1.5),
         (("provenance",), {"created": "yesterday"}),
         (("provenance", "valid_until"), "20300131"),
         (("provenance", "inputs"), [None] * (MAX_INPUTS + 1)),

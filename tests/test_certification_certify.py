@@ -207,32 +207,6 @@ def test_clean_epsilon_is_exactly_what_the_whole_target_allows(epsilon: float, p
     assert share + (1 - share) * clean_epsilon(epsilon, share) == pytest.approx(epsilon)
 
 
-def test_sensitivity_is_promised_epsilon_first_and_then_grows() -> None:
-    for method in ("PS-LP", "PS-LW"):
-        found = certify(drawn(0), method, contamination=0.02).with_curves().sensitivity
-        assert found is not None
-        inside = found.contamination <= 0.02
-        assert (found.bounds[inside] == 0.1).all()
-        assert (np.diff(found.bounds) >= 0).all()
-        assert (found.bounds[~inside] > 0.1).all()
-        assert (found.bounds >= found.contamination).all()
-
-
-@pytest.mark.montecarlo
-@pytest.mark.usefixtures("untested")
-def test_sensitivity_holds_at_a_share_that_was_not_allowed_for() -> None:
-    repeats, failures = 15, 0
-    for seed in range(repeats):
-        tally = drawn(seed, junk=0.1, kind=1)
-        certificate = certify(tally, "PS-LP", contamination=0.099)
-        found = certificate.with_curves().sensitivity
-        assert found is not None
-        share = float(found.contamination[found.contamination > 0.0999][0])
-        error = share + (1 - share) * MIX["target"] @ miss_rates(certificate.thresholds)
-        failures += bool(error > found.bounds[found.contamination == share][0])
-    assert holds(failures, repeats, 0.1)
-
-
 def test_what_is_known_shrinks_sets_or_refutes() -> None:
     tally = drawn(2, 1000)
     plain = certify(tally, "PS-LP")
@@ -268,7 +242,6 @@ def test_methods_without_a_promise_about_the_target_are_not_refused(method: str)
     tally = drawn(0, 2000)
     certificate = certify(tally, method)
     assert certificate.assumption is None
-    assert certificate.with_curves().sensitivity is None
 
 
 @pytest.mark.parametrize(

@@ -128,7 +128,7 @@ def test_sets_with_one_label_are_counted_by_themselves() -> None:
     sets[:300] = True
     sets[300:360:2] = np.roll(sets[300:360:2], 1, axis=1)
     sets[360:390] = False
-    found = check(certificate(one_label_error=0.2), sets, labels)
+    found = check(certificate(), sets, labels)
     result = found.evaluation
     assert (result.one_label, result.one_label_error) == (570 / 900, 30 / 570)
     wanted = binomtest(30, 570).proportion_ci(0.95)

@@ -68,7 +68,6 @@ def certificates() -> list[dict[str, Any]]:
         {"method": "WCP", "groups": np.arange(600) // 2, "target_groups": np.arange(600) // 3},
     ]
     made = [calibrate(SOURCE[0], names, TARGET[0], **rates, **each) for each in options]
-    made[2] = made[2].with_curves()
     made.append(accept(SOURCE[0], names, TARGET[0], error=0.1, delta=0.1, classes=CLASSES, rng=0))
     return [to_document(one.with_set_sizes(TARGET[0])) for one in made]
 

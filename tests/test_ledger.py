@@ -265,12 +265,6 @@ def all_options(own: Given, lines: list[Line]) -> float:
     return sum(line.amount for line in lines[first:])
 
 
-def at_one_share(own: Given, lines: list[Line]) -> float:
-    """Each point of the sensitivity is a statement about one share: all share the miss rates, not the mixes."""
-    mixes = [line.amount for line in lines if line.who == "largest_clean_error"]
-    return sum(line.amount for line in lines if line.who == "class_miss") + max(mixes)
-
-
 def n_families(own: Given, line: Line, n_events: float) -> float:
     """One cut serves all families of PS-T: each may pass by chance."""
     if line.who != "look_cuts":
@@ -389,8 +383,6 @@ def ledger(monkeypatch: pytest.MonkeyPatch) -> Ledger:
     made.promise(trust, "class_miss", events=all_ranks)
     made.promise(check, "check_assumption", lambda given: float(given["level"]))
     made.promise(certify, "check_label_shift", lambda given: 0.1 * given["request"].delta)
-    made.promise(trust, "largest_clean_error")
-    made.promise(trust, "sensitivity", lambda given: given["request"].delta, total=at_one_share)
     # Rules are tested in turn, up to the first failure: a sequence is about one event (accept.md, Lemma 4).
     made.spender(wealth.WealthTest, "passes", key="sequence")
     made.spender(accepting, "few_are_wrong", key="sequence")
@@ -401,7 +393,6 @@ def ledger(monkeypatch: pytest.MonkeyPatch) -> Ledger:
     for owner in {next(kind for kind in each.__mro__ if "solve" in vars(kind)) for each in every}:
         families = {METHODS["PS-T"]: n_families, accepting.AcceptByLabels: each_look}.get(owner)
         made.promise(owner, "solve", lambda given: float(given["task"].delta), events=families)
-    _wrap_net(made)
     made.part(certify, "candidate", at_every_look)
     # Nothing is promised.
     silent: list[tuple[Any, ...]] = [
@@ -413,8 +404,6 @@ def ledger(monkeypatch: pytest.MonkeyPatch) -> Ledger:
         (refusal, "with_next_steps"),
         (ps_t, "next_look"),
         (ps, "too_few"),
-        (theorem.CurveOnDemand, "__call__"),
-        (trust, "one_label_error"),  # at the levels of the net, which is counted
     ]
     for owner, *names in silent:
         for name in names:
@@ -441,19 +430,6 @@ def _wrap_wealth(ledger: Ledger, patch: pytest.MonkeyPatch) -> None:
         return needed, credit
 
     patch.setattr(betting.BettingTest, "critical_log_wealth", wealth)
-
-
-def _wrap_net(ledger: Ledger) -> None:
-    """The net of sets with one label: two bounds at each of its points, of which one per family is looked at."""
-    ledger.spender(
-        trust.NetPoint,
-        "__init__",
-        level=lambda given: float(given["level"]),
-        events=lambda given: 2 * given["n_points"],
-        key=None,
-    )
-    ledger.promise(trust, "net_below", lambda given: float(given["level"]))
-    ledger.promise(trust, "points_below", lambda given: 0.1 * given["certificate"].delta)
 
 
 @dataclass(frozen=True)
@@ -619,7 +595,6 @@ CASES: dict[str, tuple[Callable[[], Any], set[str]]] = {
     "strata, each": (lambda: in_strata(per_stratum=True), {"PSLP.solve"}),
     "PS": (lambda: by_tally(5, method="PS"), {"binomial_cut"}),
     "PS-LW": (lambda: by_tally(5, method="PS-LW"), {"binomial_cut"}),
-    "PS-LW, score rows": (lambda: by_rows(5, epsilon=0.2, method="PS-LW"), {"NetPoint.__init__"}),
     "PS-W": (lambda: by_tally(5, per_class=400, method="PS-W"), {"example_threshold", "binomial_lower"}),
     "PS-W, by classes": (
         lambda: by_tally(5, per_class=400, method=ps_w.PSW(intervals="hull", worst_case="class")),
@@ -640,8 +615,7 @@ def test_a_certificate_spends_at_most_delta(name: str, ledger: Ledger) -> None:
         certificate: Certificate = run()
     assert not ledger.overdrawn, "\n".join(ledger.overdrawn)
     assert expected <= ledger.seen
-    besides = ("check_label_shift", "points_below")  # the test, and sets with one label, at 0.1 delta each
-    spent = {who: part for who, part in ledger.spent.items() if who not in besides}
+    spent = {who: part for who, part in ledger.spent.items() if who != "check_label_shift"}  # the test's 0.1 delta
     by_labels = {
         who: amount
         for who, amount in spent.items()
@@ -741,16 +715,6 @@ def test_labels_alone_have_all_of_delta_and_label_shift_its_own(ledger: Ledger) 
     assert (found.rests_on, found.n_labels) == ("labels", 200)
     assert not ledger.overdrawn, "\n".join(ledger.overdrawn)
     assert ledger.spent["mix_within"] == DELTA
-
-
-def test_sensitivity_and_sets_with_one_label_spend_what_they_say(ledger: Ledger) -> None:
-    certificate = by_rows(2, epsilon=0.2)
-    assert certificate.with_curves().sensitivity is not None
-    assert certificate.one_label_error is not None
-    assert not ledger.overdrawn, "\n".join(ledger.overdrawn)
-    assert {"net_below", "NetPoint.__init__"} <= ledger.seen
-    assert ledger.spent["points_below"] == pytest.approx(0.1 * DELTA)
-    assert ledger.spent["sensitivity"] == DELTA
 
 
 @pytest.mark.parametrize("forever", [True, False])

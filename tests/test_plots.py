@@ -15,18 +15,15 @@ from matplotlib.figure import Figure
 
 from certificates import HOSTILE, certify, every_shape, with_everything
 from pacshift import Certificate, InputError, Interval, plots
-from pacshift.bounds import BoundCurve
 from pacshift.plots import axes
 
 SHAPES = every_shape()
 PLOTS = (
     plots.weight_intervals,
     plots.label_mix,
-    plots.bound_curve,
     plots.set_sizes,
     plots.class_misses,
     plots.assumption_groups,
-    plots.sensitivity_curve,
 )
 
 
@@ -65,14 +62,12 @@ def colours_of_bars(ax: Axes) -> list[Any]:
 @pytest.mark.parametrize("plot", PLOTS)
 @pytest.mark.parametrize("name", SHAPES)
 def test_every_shape_is_drawn_or_refused_with_a_reason(plot: Any, name: str) -> None:
-    certificate = SHAPES[name].with_curves()
+    certificate = SHAPES[name]
     lacks = {
         plots.weight_intervals: certificate.weights is None,
-        plots.bound_curve: certificate.curve is None,
         plots.set_sizes: certificate.set_sizes is None,
         plots.class_misses: certificate.class_miss is None,
         plots.assumption_groups: certificate.assumption is None,
-        plots.sensitivity_curve: certificate.sensitivity is None,
     }
     if lacks.get(plot, False):
         with pytest.raises(InputError, match=f"method {certificate.method}"):
@@ -124,19 +119,6 @@ def test_label_mix_without_bounds_says_that_predictions_are_no_labels() -> None:
     assert legend is not None
     assert [text.get_text() for text in legend.get_texts()] == ["predicted on the target", "source"]
     assert len(plots.label_mix(SHAPES["bare"]).lines) == 1
-
-
-def test_bound_curve_marks_epsilon_and_the_chosen_point(full: Certificate) -> None:
-    curve = BoundCurve(np.array([0.0, 0.1, 0.2, 0.4, np.inf]), np.array([0.01, 0.02, 0.06, 0.3, 1.0]), chosen=0.2)
-    ax = plots.bound_curve(replace(full, curve=curve))
-    line, allowed, chosen = ax.lines
-    assert np.array_equal(line.get_xdata(), [0.0, 0.1, 0.2, 0.4])
-    assert np.array_equal(line.get_ydata(), [0.01, 0.02, 0.06, 0.3])
-    assert np.array_equal(allowed.get_ydata(), [full.epsilon, full.epsilon])
-    assert (chosen.get_xdata(), chosen.get_ydata()) == ([0.2], [0.06])
-    between = plots.bound_curve(replace(full, curve=replace(curve, chosen=0.3))).lines[-1]
-    assert between.get_xdata() == [0.3]
-    assert np.allclose(np.asarray(between.get_ydata(), float), 0.18)  # on the line
 
 
 def test_set_sizes_are_shares_of_the_target(full: Certificate) -> None:

@@ -13,10 +13,8 @@ import pytest
 
 import pacshift
 from pacshift import Monitor, Tally
-from pacshift.certificate.certificate import ONE_LABEL_SHARE
 from pacshift.certification import delta, trust
 from pacshift.monitor import verdict
-from pacshift.paths import labelled
 from pacshift.report import render_history
 from pacshift.report.history import NO_FEEDBACK
 
@@ -154,22 +152,15 @@ def test_a_name_that_does_not_exist_is_noticed() -> None:
             resolve(wrong)
 
 
-def test_shares_and_grid_of_the_trust_pages_are_those_of_the_code() -> None:
+def test_shares_of_the_trust_pages_are_those_of_the_code() -> None:
     page = (DOCS / "trust.md").read_text(encoding="utf-8") + PAGES["trust-proofs.md"]
-    n_levels = len(trust.NET_MISSES)
     for words in (
         f"{delta.ASSUMPTION_SHARE:g}\\,\\delta",
         f"the limit costs\n${delta.CLASS_EPSILON_SHARE:g}\\,\\delta$",
         f"a million rows need {len(trust.band_ranks(10**6)):,}",
         rf"$\sqrt r/{1 / trust.RANK_STEP:g}$ apart",
-        f"Beyond {trust.MAX_REGION_CLASSES} classes",
-        f"\\alpha = {ONE_LABEL_SHARE:g}\\,\\delta",
-        f"one of {n_levels} multiples of",
-        f"{n_levels + 1}^K",
     ):
         assert words in page
-    assert labelled.EQUAL_STEPS == 1000
-    assert page.count("thousandth") >= 2
 
 
 def test_shares_of_the_monitor_page_are_those_of_the_code() -> None:

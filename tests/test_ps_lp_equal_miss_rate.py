@@ -17,7 +17,6 @@ from pacshift.ps_lp.equal_miss_rate import (
     MIN_CONVOLVED_DELTA,
     _Betas,
     equal_miss_ranks,
-    error_bound,
     log_rho,
     passes_by_moments,
     ranks_of,
@@ -153,15 +152,6 @@ def test_where_nothing_can_be_promised_every_rank_is_zero() -> None:
     box = Interval(np.zeros(2), np.ones(2))
     assert not equal_miss_ranks(any_mix(2), box, np.array([5, 0]), epsilon=0.01, delta=0.01).any()
     assert not passes_by_moments(any_mix(2), box, np.array([50, 50]), np.array([20, 20]), epsilon=0.1, delta=0.1)
-
-
-@pytest.mark.parametrize("classes", [2, 40])
-def test_the_error_bound_is_where_the_search_turns(classes: int) -> None:
-    share = np.arange(1, classes + 1) / np.arange(1, classes + 1).sum()
-    counts, box = np.arange(700, 700 + 20 * classes, 20), box_around(share, 0.1 / classes)
-    ranks = equal_miss_ranks(inside(box), box, counts, epsilon=0.1, delta=0.01)
-    assert error_bound(inside(box), box, counts, ranks, delta=0.01) <= 0.1 * 1.005
-    assert error_bound(inside(box), box, counts, ranks + 1 + ranks // 20, delta=0.01) > 0.1
 
 
 @pytest.mark.montecarlo

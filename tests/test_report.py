@@ -14,7 +14,6 @@ from certificates import HOSTILE, birds, every_shape
 from pacshift import Certificate, InputError, Interval, calibrate
 from pacshift.arrays import FloatArray
 from pacshift.assumption import Assumption, Noticeable
-from pacshift.bounds import BoundCurve, Sensitivity
 from pacshift.certificate.file import to_document
 from pacshift.methods import MethodFacts
 from pacshift.plots import axes
@@ -151,14 +150,13 @@ def test_the_small_pictures_show_the_certificates_bounds(pages: dict[str, str]) 
 
 def test_the_default_method_fills_every_part_of_the_page(pages: dict[str, str]) -> None:
     pictures = [svg for svg in Page(pages["default"]).all("svg") if "role" in svg]
-    assert len(pictures) == 7
+    assert len(pictures) == 5
     assert 'class="absent"' not in pages["default"]
     assert "none, because no target was given." in pages["bare"]
 
 
 def test_what_is_missing_is_said(pages: dict[str, str]) -> None:
     assert "gives no bounds of the weights" in pages["bare"]
-    assert "keeps no curve of error bounds" in pages["bare"]
     assert "The sets of the target were not counted" in pages["bare"]
     assert "No target cases were used" in pages["bare"]
     assert "does not bound the target’s label mix" in pages["binary"]
@@ -334,7 +332,7 @@ def test_any_certificate_has_a_page(seed: int) -> None:
         return rng.choice(values, n)
 
     n_classes = int(rng.integers(2, 40))
-    lower, points = np.sort(pick(n_classes)), int(rng.integers(0, 4))
+    lower = np.sort(pick(n_classes))
     counts = rng.choice([0, 1, 10**12], n_classes)
     wild = replace(
         SHAPES["full"],
@@ -349,13 +347,7 @@ def test_any_certificate_has_a_page(seed: int) -> None:
         assumption=wild_assumption(n_classes, rng),
         class_epsilon=1e-300,
         contamination=float(rng.choice([0.0, 1e-300, 0.5])),
-        sensitivity=Sensitivity(np.sort(pick(points, np.array([0.0, 1e-300, 0.9]))), np.ones(points)),
         notes=HOSTILE,
-        curve=BoundCurve(
-            np.sort(pick(points, np.array([0.0, 1e-308, 0.5, 1.0]))),
-            np.sort(pick(points, np.array([0.0, 0.3, 1.0]))),
-            chosen=float(rng.choice([0.0, 1e-308, 0.4, 1.0])),
-        ),
         class_counts=counts,
         n_source=int(counts.sum()),
         predicted_counts=counts,

@@ -95,11 +95,6 @@ def test_where_composition_changed_strata_certify_what_is_refused_without(per_st
     assert evaluate(sets_in_strata(made, target, target_strata), truth).size < 1.1
 
 
-def test_a_bound_among_expanded_sets_with_one_label_is_not_kept() -> None:
-    assert made().one_label_error is None
-    assert all(one.one_label_error is not None for one in made(per_stratum=True).values())
-
-
 def test_bounds_that_the_target_contradicts_are_refused() -> None:
     wrong = KNOWN | {"old": {1: (0, 0.3)}}
     with pytest.raises(AssumptionError, match="'1 in stratum old', but you said at most") as together:

@@ -131,20 +131,16 @@ def test_the_sets_in_words() -> None:
 
 def test_the_worst_class_is_named_and_its_range_given_where_it_surely_is_the_worst() -> None:
     misses = Interval(np.array([0.05, 0.3, 0.0]), np.array([0.1, 0.4, 0.2]))
-    sure = replace(birds(), class_miss=misses, one_label_error=0.12)
-    assert lines(sure)["Worst class"] == (
-        "'owl', 30 to 40 % missed; confidence 90 %. One-label sets: at most 12 % wrong; confidence 89 %."
-    )
+    sure = replace(birds(), class_miss=misses)
+    assert lines(sure)["Worst class"] == "'owl', 30 to 40 % missed; confidence 90 %."
     full = lines(sure, full=True)["Missed, by class"]
     assert full.startswith("'owl' 30 to 40 %, 'wren' at most 20 %, 'crow' 5 to 10 %. These bounds hold together")
     assert full.endswith(
         "confidence 90 %; together with the promise, with at least 80 %. To limit every class, set "
         "class_epsilon=; sets become larger."
     )
-    unsure = replace(sure, class_miss=Interval(misses.lower * 0.5, misses.upper), one_label_error=None)
-    assert lines(unsure)["Worst class"] == (
-        "at most 40 % missed (highest bound: 'owl'); confidence 90 %. One-label sets: no bound."
-    )
+    unsure = replace(sure, class_miss=Interval(misses.lower * 0.5, misses.upper))
+    assert lines(unsure)["Worst class"] == "at most 40 % missed (highest bound: 'owl'); confidence 90 %."
     empty = replace(sure, class_miss=Interval(np.zeros(3), np.array([0.1, 1.0, 0.2])))
     assert lines(empty)["Worst class"].startswith("not bounded, by too few rows of 'owl'.")
     for limit, told in ((None, True), (0.4, False)):

@@ -63,55 +63,6 @@ class Interval:
         return np.asarray((self.lower <= np.asarray(value)) & (np.asarray(value) <= self.upper))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class BoundCurve:
-    """Upper bounds of the target error along a family of thresholds: a picture, not a second guarantee.
-
-    Only the chosen thresholds are proven. The other points show how the bound changes around them.
-
-    Parameters
-    ----------
-    source_errors : ndarray of float
-        Shares of the source that the thresholds of the family miss, growing.
-    bounds : ndarray of float
-        What the method computes as an upper bound of the target error at each of them.
-    chosen : float
-        Share of the source that the chosen thresholds miss.
-
-    Examples
-    --------
-    >>> BoundCurve(np.array([0.02, 0.08]), np.array([0.03, 0.1]), chosen=0.08).chosen
-    0.08
-    """
-
-    source_errors: FloatArray
-    bounds: FloatArray
-    chosen: float
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Sensitivity:
-    """Upper bounds of the target error if a share of the target is not label-shifted at all.
-
-    Whatever the true share is, the bound at that share holds with the certificate's confidence.
-
-    Parameters
-    ----------
-    contamination : ndarray of float
-        Shares η of the target, growing.
-    bounds : ndarray of float
-        The largest share of the whole target that the sets miss then.
-
-    Examples
-    --------
-    >>> Sensitivity(np.array([0.0, 0.1]), np.array([0.1, 0.19])).bounds
-    array([0.1 , 0.19])
-    """
-
-    contamination: FloatArray
-    bounds: FloatArray
-
-
 def clopper_pearson(count: ArrayLike, total: ArrayLike, *, delta: float) -> Interval:
     r"""Exact binomial interval, right with probability at least ``1 - delta``, elementwise.
 

@@ -221,8 +221,7 @@ def calibrate_strata(
             joint_names(source.classes, names),
             delta - for_shares,
         )
-        # Expanded sets may hold labels of other strata: a bound among those with one label says nothing here.
-        made = [replace(together, delta=delta, one_label_error=None)]
+        made = [replace(together, delta=delta)]
     cuts = np.concatenate([one.thresholds for one in made]).reshape(len(names), -1)
     for place in np.flatnonzero(np.isneginf(cuts).all(axis=1)).tolist():
         causes = " ".join(made[place if per_stratum else 0].reasons) or "no threshold passes."

@@ -22,7 +22,7 @@ from pacshift.arrays import (
     read_only,
 )
 from pacshift.assumption import Assumption
-from pacshift.bounds import BoundCurve, Interval, Sensitivity
+from pacshift.bounds import Interval
 from pacshift.certificate.file import FORMAT, VERSION, sealed_fields, to_document
 from pacshift.certificate.predictor import Predictor
 from pacshift.certificate.provenance import Provenance
@@ -54,9 +54,6 @@ if TYPE_CHECKING:
 
 MatrixLike: TypeAlias = ArrayLike | Sequence[Any] | SupportsDLPack
 """Scores that have no column names."""
-
-ONE_LABEL_SHARE = 0.1
-"""Chance that the shares of set sizes mislead us, as a share of δ and beside it. A round number; not measured."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -110,10 +107,6 @@ class Certificate:
         target labels certify (PS-T), the cases that have a class.
     class_epsilon : float or None
         Share of any one class that the sets may miss, if a limit was asked for.
-    one_label_error : float or None
-        Among the target's sets with exactly one label, at most this share is wrong, with confidence
-        ``1 - 1.1 * delta``. None where it is not known: without a PAC guarantee on the target, from counts alone,
-        and where too few sets hold one label.
     accepted, accepted_error : Interval or None
         Of certificates that ``accept`` makes, for each predicted label: bounds of the share of the target's cases
         that is accepted, and of the share of these that is wrong. They hold together with confidence
@@ -130,14 +123,6 @@ class Certificate:
         Which data were lacking, if a class or all classes are in every set.
     notes : tuple of str
         What else should be known: a class that is missed often, data that look like a mistake.
-    curve : BoundCurve or None
-        Bounds of the target error at other thresholds: a picture, not a second guarantee. ``with_curves``
-        computes it.
-    sensitivity : Sensitivity or None
-        How the bound of the target error grows with the share of the target that is not label-shifted.
-        ``with_curves`` computes it.
-    find_curves : callable or None
-        What ``with_curves`` calls. It needs the counts, which are neither saved nor pickled.
     set_sizes : int array of shape (K + 1,) or None
         ``set_sizes[s]`` counts the target sets with s labels, if they were counted.
     never_empty : bool
@@ -189,7 +174,6 @@ class Certificate:
     accuracy: float | None = None
     class_miss: Interval | None = None
     class_epsilon: float | None = None
-    one_label_error: float | None = None
     accepted: Interval | None = None
     accepted_error: Interval | None = None
     contamination: float = 0.0
@@ -198,9 +182,6 @@ class Certificate:
     score_kind: ScoreKind | None = None
     reasons: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    curve: BoundCurve | None = None
-    sensitivity: Sensitivity | None = None
-    find_curves: Callable[[], tuple[BoundCurve | None, Sensitivity | None]] | None = None
     set_sizes: IntArray | None = None
     never_empty: bool = False
     softmax: bool = False
@@ -211,7 +192,7 @@ class Certificate:
     def __post_init__(self) -> None:
         """What was certified stays: nobody can write to its arrays, and what was given in stays the caller's."""
         for one in fields(self):
-            if one.name not in ("transform", "find_curves"):
+            if one.name != "transform":
                 object.__setattr__(self, one.name, read_only(getattr(self, one.name)))
 
     def __repr__(self) -> str:
@@ -547,34 +528,6 @@ class Certificate:
             require_same_classes(self, scores)
             return replace(self, set_sizes=scores.total(self.sizes_of_rows))
         return replace(self, set_sizes=self.sizes_of_rows(scores))
-
-    def with_curves(self) -> "Certificate":
-        """The same certificate, with ``curve`` and ``sensitivity``, which take some linear programs.
-
-        Plots and reports call it. ``save`` does not: a file holds the two if the certificate does.
-
-        Returns
-        -------
-        Certificate
-            The certificate as it is if it has them, or if the counts are not at hand any more, because it was
-            loaded or pickled.
-
-        Examples
-        --------
-        >>> from pacshift import calibrate
-        >>> scores, labels = [[0.9, 0.1], [0.2, 0.8]] * 100, [0, 1] * 100
-        >>> certificate = calibrate(scores, labels, scores, epsilon=0.1, delta=0.05)
-        >>> certificate.sensitivity is None, certificate.with_curves().sensitivity.contamination
-        (True, array([0.   , 0.025, 0.05 , 0.1  , 0.2  ]))
-        """
-        if self.find_curves is None or self.curve is not None or self.sensitivity is not None:
-            return self
-        curve, sensitivity = self.find_curves()
-        return replace(self, curve=curve, sensitivity=sensitivity, find_curves=None)
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Pickles hold no counts."""
-        return {**self.__dict__, "find_curves": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update({name: read_only(value) for name, value in state.items()})

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 import numpy as np
 
 from pacshift.assumption import Assumption, Noticeable
-from pacshift.bounds import BoundCurve, Interval, Sensitivity
+from pacshift.bounds import Interval
 from pacshift.certificate.provenance import Provenance
 from pacshift.files import codec
 from pacshift.files.codec import COUNT, COUNTS, RATE, SHARE, TEXT, Entries, Kind, ListOf, OrNull, Value, record
@@ -151,8 +151,6 @@ ASSUMPTION = record(
     allowed=ENDS,
     noticeable=ListOf(record(Noticeable, size=SHARE), most=2),  # one of each kind
 )
-CURVE = record(BoundCurve, source_errors=SHARES, bounds=SHARES, chosen=SHARE)
-SENSITIVITY = record(Sensitivity, contamination=SHARES, bounds=SHARES)
 FIELDS = (
     Field("in_words", ListOf(TEXT), "file"),
     Field("guarantee", codec.choice(*get_args(Guarantee))),
@@ -172,7 +170,6 @@ FIELDS = (
     Field("source_grouped", record(Grouped).or_null),
     Field("target_grouped", record(Grouped).or_null),
     Field("accuracy_at_least", SHARE.or_null, "rounding", "accuracy"),
-    Field("one_label_error_at_most", SHARE.or_null, "rounding", "one_label_error"),
     Field("class_epsilon", RATE.or_null),
     Field("contamination", SHARE),
     Field("assumption", ASSUMPTION.or_null, "rounding"),
@@ -181,8 +178,6 @@ FIELDS = (
     Field("notes", ListOf(TEXT), "words"),
     Field("classes", ListOf(CLASS, list, least=2)),
     Field("target_set_sizes", COUNTS.or_null, attribute="set_sizes"),
-    Field("bound_curve", CURVE.or_null, "rounding", "curve"),
-    Field("sensitivity", SENSITIVITY.or_null, "rounding"),
 )
 DOCUMENT = Entries({field.name: field.kind for field in FIELDS})
 _MADE_HERE = ("in_words", "classes")
@@ -307,7 +302,3 @@ def _require_consistent(found: dict[str, Any]) -> None:
             raise ValueError("label shift is rejected, and the promise rests on it")
     if found["set_sizes"] is not None and len(found["set_sizes"]) != n_classes + 1:
         raise ValueError("target_set_sizes must count sizes 0 to the number of classes")
-    lists = {"curve": ("source_errors", "bounds"), "sensitivity": ("contamination", "bounds")}
-    for name, (one, other) in lists.items():
-        if found[name] is not None and len(getattr(found[name], one)) != len(getattr(found[name], other)):
-            raise ValueError(f"the two lists of the {name} differ in length")

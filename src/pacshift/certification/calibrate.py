@@ -288,5 +288,5 @@ def certified(
                 RuntimeWarning,
                 stacklevel=users_line(),
             )
-    made = measured(certificate, data, chosen, sizes=True)
+    made = measured(certificate, data)
     return made if rows is None or rows.columns is None else replace(made, columns=rows.columns)

@@ -16,7 +16,7 @@ import numpy as np
 
 from pacshift.arrays import FloatArray
 from pacshift.assumption import Assumption, check_assumption
-from pacshift.bounds import BoundCurve, Interval, Sensitivity
+from pacshift.bounds import Interval
 from pacshift.certificate import Certificate
 from pacshift.certificate.provenance import AskedMethod, Counting, Provenance
 from pacshift.certification.counted import Data, check_repeats
@@ -28,7 +28,7 @@ from pacshift.certification.delta import (
     split_delta_two,
 )
 from pacshift.certification.request import Request
-from pacshift.certification.trust import class_miss, clean_epsilon, sensitivity
+from pacshift.certification.trust import class_miss, clean_epsilon
 from pacshift.errors import AssumptionError, InputError, UninformativeWarning, users_line
 from pacshift.files.origin import PACSHIFT_VERSION, TIME_FORMAT, code_identity, current_time
 from pacshift.labels.labelled import check_labelled, mix_within
@@ -154,25 +154,13 @@ def _certificate(
     repeats: Sequence[str],
 ) -> Certificate:
     tally, labelled, method, solution = data.tally, data.labelled, found.method, found.solution
-    cuts, curve = solution.thresholds, solution.curve
     by_labels = () if labelled is None else by_labels_note(found, asked, labelled.n_rows)
-    accepts = method.guarantee == "pac-accepted"
-    # A promise that rests on label shift and is not empty says what if part of the target is not label-shifted.
-    rests_on_shift = promises_target(method) and method.assumes_label_shift and not accepts
-    rests_on_shift = rests_on_shift and not np.isneginf(cuts).all()
-
-    def find_curves() -> tuple[BoundCurve | None, Sensitivity | None]:
-        drawn = None if curve is None else curve()
-        if not rests_on_shift:
-            return drawn, None
-        return drawn, sensitivity(tally, cuts, request, looks_at_target=method.needs_target)
-
     asked_method = None
     if asked.name != method.name:  # labelled target rows certify instead
         weights = None if request.weights is None else tuple(request.weights.tolist())
         asked_method = AskedMethod(asked.name, options_of(asked), weights)
     return Certificate(
-        thresholds=cuts,
+        thresholds=solution.thresholds,
         classes=tally.classes,
         epsilon=request.epsilon,
         delta=request.delta,
@@ -193,7 +181,6 @@ def _certificate(
         accuracy=solution.accuracy,
         class_miss=found.misses,
         class_epsilon=request.class_epsilon,
-        one_label_error=request.epsilon if accepts and (cuts < np.inf).any() else None,
         accepted=None if found.by_label is None else found.by_label.share,
         accepted_error=None if found.by_label is None else found.by_label.error,
         contamination=request.contamination,
@@ -202,7 +189,6 @@ def _certificate(
         score_kind=tally.full_source_kind,
         reasons=solution.reasons,
         notes=(*repeats, *suspicious(tally), *by_labels, *solution.notes),
-        find_curves=find_curves if rests_on_shift or curve is not None else None,
         never_empty=request.never_empty,
         transform=data.transform,
         softmax=tally.softmax,

@@ -85,8 +85,7 @@ class Check:
         Whether the verdict, the error and its interval are about the rows whose top label is accepted
         (``pacshift.accept``), and not about all of them.
     one_label_interval : Interval
-        Exact interval of the error among sets with one label, at ``level``; ``[0, 1]`` if there are none. The
-        certificate's own bound is its ``one_label_error``.
+        Exact interval of the error among sets with one label, at ``level``; ``[0, 1]`` if there are none.
     alone_interval : Interval
         The same by the label that stands alone, each at ``level`` by itself: a set that says only "healthy" and
         one that says only "sick" mean opposite things.

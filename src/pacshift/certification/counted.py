@@ -18,7 +18,6 @@ from pacshift.arrays import LabelsLike, ScoresLike, scipy
 from pacshift.certificate import Certificate
 from pacshift.certificate.provenance import Counting
 from pacshift.certification.request import Request
-from pacshift.certification.trust import one_label_error, points_below
 from pacshift.errors import InputError, users_line
 from pacshift.labels.labelled import by_sheet, by_tally, split_at_random
 from pacshift.labels.sheet import LabelSheet
@@ -181,23 +180,15 @@ def cut_of(certificate: Certificate) -> fold.Cut:
     return fold.Cut(certificate.thresholds, certificate.own_transform(), **certificate.rule)
 
 
-def measured(
-    certificate: Certificate, data: Data, method: Method, *, sizes: bool, one_label: bool = True
-) -> Certificate:
-    """The certificate with the sizes of target sets, and what follows from them, counted in one pass."""
-    if certificate.accepts and sizes and data.target is None:  # what a tally accepts, its cells tell
+def measured(certificate: Certificate, data: Data) -> Certificate:
+    """The certificate with the sizes of the target's sets, where these can be counted."""
+    if data.target is not None:
+        (set_sizes,) = fold.sizes(data.target, [cut_of(certificate)])
+    elif certificate.accepts:  # what a tally accepts, its cells tell
         _, target = tops_of_tally(data.tally)
         counts = target.tables(certificate.thresholds[None], 1)[0, :, 0]
         asked, kept = counts.reshape(-1, 2).sum(axis=0).astype(int)
-        return replace(certificate, set_sizes=np.array([0, kept, *[0] * (len(certificate.classes) - 2), asked]))
-    points = points_below(certificate, data.tally, method) if one_label else []
-    if data.target is None or not (sizes or points):
+        set_sizes = np.array([0, kept, *[0] * (len(certificate.classes) - 2), asked])
+    else:
         return certificate
-    own = cut_of(certificate)
-    cuts = [replace(own, thresholds=point.thresholds) for point in points]
-    found = fold.sizes(data.target, [own, *cuts] if sizes else cuts)
-    set_sizes = found.pop(0) if sizes else certificate.set_sizes
-    if certificate.accepts:  # what is accepted are the sets with one label: the promise bounds their error
-        return replace(certificate, set_sizes=set_sizes)
-    one_label_bound = one_label_error(points, found, epsilon=certificate.epsilon)
-    return replace(certificate, set_sizes=set_sizes, one_label_error=one_label_bound)
+    return replace(certificate, set_sizes=set_sizes)

@@ -191,10 +191,7 @@ def verify(
     except AssumptionError as refusal:
         numbers = [f"nothing can be certified from these data: {refusal}"]
     if found is not None:
-        one_label = stored.one_label_error is not None
-        found = measured(found, data, chosen, sizes=stored.set_sizes is not None, one_label=one_label)
-        if stored.curve is not None or stored.sensitivity is not None:
-            found = found.with_curves()
+        found = found if stored.set_sizes is None else measured(found, data)
         now = found.provenance
         numbers, words = differences(stored, found)
         if not isinstance(certificate, Certificate) and words_in(certificate) != to_document(stored)["in_words"]:

@@ -115,7 +115,7 @@ def certify(
             certificate = verb(*data, **asked, labelled=labelled, progress=report)
     except AssumptionError as refusal:
         raise refused(refusal, ctx, promise, columns, data, page, again) from None
-    certificate = with_origin(certificate, ctx).with_curves()
+    certificate = with_origin(certificate, ctx)
     certificate.save(out, overwrite=force)
     if as_json:
         document = {"certificate": str(out), "trivial": certificate.trivial, **to_document(certificate)}

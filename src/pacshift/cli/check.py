@@ -9,7 +9,7 @@ import typer
 from pacshift.cli import options
 from pacshift.cli.console import BROKEN, note, plain, print_json, results, right_aligned
 from pacshift.cli.options import basic, expert, output, tables
-from pacshift.words.numbers import DIGITS, MAX_LISTED, at_most, between, digits_against, given, mean_size, percent
+from pacshift.words.numbers import DIGITS, MAX_LISTED, between, digits_against, given, mean_size, percent
 from pacshift.words.verdicts import COLOURS
 
 if TYPE_CHECKING:
@@ -108,7 +108,6 @@ def _document(certificate: "Certificate", found: "Check") -> dict[str, object]:
             "share": result.one_label,
             "error": options.finite_or_none(result.one_label_error),
             "error_interval": [float(one_label.lower), float(one_label.upper)],
-            "error_at_most": certificate.one_label_error,
         },
         "classes": [
             {
@@ -176,9 +175,8 @@ def _show(certificate: "Certificate", found: "Check") -> None:
             low, high = _ends(certificate.accepted_error, label)
             add_alone(label, "accepted as", between(low, high))
     elif result.one_label:
-        one, bound = found.one_label_interval, certificate.one_label_error
-        says, n_one = "-" if bound is None else at_most(bound), int(result.alone_counts.sum())
-        add("one-label sets", n_one, result.one_label_error, (one.lower, one.upper), says, "1.000")
+        alone, n_alone = found.one_label_interval, int(result.alone_counts.sum())
+        add("one-label sets", n_alone, result.one_label_error, (alone.lower, alone.upper), "-", "1.000")
         for label in [] if is_cut else shown:
             add_alone(label, "only", "-")
     console.print(table)

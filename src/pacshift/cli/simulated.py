@@ -112,7 +112,7 @@ def find(report: Progress | None) -> Findings:
     first, (source, target) = replace(tally(0, "probability"), classes=names), drawn(0)
     made = calibrate(first, epsilon=EPSILON, delta=DELTA, method=METHOD, rng=rng(0, METHOD))
     rows = memory(scores[target], name="target", role="target", classes=names)
-    made = measured(made, Data(first, target=rows), METHODS[METHOD](), sizes=True)
+    made = measured(made, Data(first, target=rows))
     title = f"{facts['model'][:1].upper()}{facts['model'][1:]}, {facts['data']}"
     return Findings(title, names, scores, labels, source, target, made, trials)
 
@@ -125,7 +125,7 @@ def write(folder: Path, found: Findings) -> dict[str, Path]:
     files = {"report": folder / "report.html", "figure": folder / "demo.png"}
     files |= {"certificate": folder / "certificate.json"}
     files |= {name: folder / f"{name}.parquet" for name in ("source", "target", "labelled")}
-    certificate = found.certificate.with_curves()
+    certificate = found.certificate
     certificate.save(files["certificate"])
     write_report(certificate, files["report"], comparison=found.trials[0])
     draw_figure(files["figure"], found)

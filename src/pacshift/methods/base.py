@@ -11,7 +11,7 @@ import numpy as np
 
 from pacshift.acceptance.tops import TopScoreTable
 from pacshift.arrays import FloatArray
-from pacshift.bounds import BoundCurve, Interval
+from pacshift.bounds import Interval
 from pacshift.errors import InputError
 from pacshift.methods.guarantee import Guarantee
 from pacshift.paths.labelled import LabelledTarget
@@ -103,8 +103,6 @@ class Solution:
         Lower bound of the classifier's accuracy on the target.
     reasons : tuple of str
         Why thresholds are -inf, one sentence per cause.
-    curve : callable, optional
-        Computes a ``BoundCurve`` when asked for: a picture, not a second guarantee.
     notes : tuple of str
         What else a certificate should say, in full sentences.
     tuned_on : str
@@ -119,7 +117,6 @@ class Solution:
     prevalence: Interval | None = None
     accuracy: float | None = None
     reasons: tuple[str, ...] = ()
-    curve: Callable[[], BoundCurve | None] | None = None
     notes: tuple[str, ...] = ()
     tuned_on: str = ""
     by_label: Callable[[float], AcceptedByLabel] | None = None

@@ -207,7 +207,6 @@ def capped(
         solution,
         thresholds=np.minimum(solution.thresholds, cap.thresholds),
         reasons=(*solution.reasons, *(f"class_epsilon: {reason}" for reason in binding)),
-        curve=None if is_lower.any() else solution.curve,  # the curve was drawn for other thresholds
     )
 
 

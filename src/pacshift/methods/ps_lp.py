@@ -16,7 +16,6 @@ from pacshift.ps_lp.theorem import (
     EQUAL_MISS_RATE,
     MAX_LP_CLASSES,
     TUNED,
-    CurveOnDemand,
     certified_thresholds,
     certify_many_classes,
     plan_for,
@@ -103,17 +102,13 @@ class PSLP(Method):
         certified = certified_thresholds(tally, region, plan, included=included, tuning=tuning, steps=task.steps)
         kind = smallest_kind(tally, certified, task.count_labels)
         thresholds = certified[kind]
-        curve = CurveOnDemand(tally, region, plan, kind, thresholds, included, tuning)
         mix = within_known(region.prevalence, task.known, task.contamination)
-        # None is drawn along the bound for many classes.
-        has_curve = kind == EQUAL_MISS_RATE or plan.correction is None
         return Solution(
             thresholds,
             weights=weight_bounds(mix, counts, delta=plan.shares.priors * delta),
             prevalence=mix,
             accuracy=region.accuracy,
             reasons=reasons_for(tally, task, region, thresholds),
-            curve=curve if has_curve and (thresholds > -np.inf).any() else None,
             notes=self._notes(kind),
             tuned_on=tuned_on if kind == TUNED else "",
         )

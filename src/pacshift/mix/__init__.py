@@ -1,4 +1,4 @@
-"""The polytope of label mixes that fit the counts, for the test, PS-LP, prevalence and sensitivity.
+"""The polytope of label mixes that fit the counts, for the test, PS-LP and prevalence.
 
 Constants say what they are worth for PS-LP, with the yardstick of ``pacshift.ps_lp``.
 """

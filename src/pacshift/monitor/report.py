@@ -27,8 +27,8 @@ class PeriodReport:
 
     Under label shift, and if sizes and mixes of periods do not depend on the source or on earlier reports, the
     verdict, the error, the mix, the weights, the accuracy and the promise of the fresh certificate are right at
-    once with the confidence of the monitor. The fresh certificate's ``class_miss`` and ``sensitivity`` have the
-    confidence that they have in any certificate.
+    once with the confidence of the monitor. The fresh certificate's ``class_miss`` has the confidence
+    that it has in any certificate.
 
     Attributes
     ----------

@@ -6,24 +6,20 @@ Every colour has one meaning, see ``pacshift.plots.axes``.
 from pacshift.plots import axes as _axes  # noqa: F401  # says which extra is missing
 from pacshift.plots.pictures import (
     assumption_groups,
-    bound_curve,
     class_misses,
     label_mix,
     overview,
     plan_curve,
-    sensitivity_curve,
     set_sizes,
     weight_intervals,
 )
 
 __all__ = [
     "assumption_groups",
-    "bound_curve",
     "class_misses",
     "label_mix",
     "overview",
     "plan_curve",
-    "sensitivity_curve",
     "set_sizes",
     "weight_intervals",
 ]

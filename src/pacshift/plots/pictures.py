@@ -171,53 +171,6 @@ def label_mix(certificate: Certificate, *, ax: Axes | None = None, most: int = M
     return finish(ax, x="share of all cases", percent="x")
 
 
-def bound_curve(certificate: Certificate, *, ax: Axes | None = None) -> Axes:
-    """Draw the bound of the target error against the error on the source, and the chosen point.
-
-    The curve is a picture, not a second guarantee: only the chosen thresholds carry the promise.
-
-    Parameters
-    ----------
-    certificate : Certificate
-        A certificate with a bound curve (PS-LP).
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; default: a new figure.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-
-    Raises
-    ------
-    InputError
-        If the certificate holds no bound curve.
-
-    Examples
-    --------
-    >>> from pacshift import Population, calibrate
-    >>> population = Population.synthetic(2, strength=4, rng=0)
-    >>> source, labels = population.draw([0.8, 0.2], 2000, rng=1)
-    >>> target, _ = population.draw([0.5, 0.5], 2000, rng=2)
-    >>> bound_curve(calibrate(source, labels, target, epsilon=0.1, delta=0.05)).get_ylabel()
-    'missed on the target'
-    """
-    what = "bound curve (PS-LP has one; a file has it if certificate.with_curves() was saved)"
-    curve = need(certificate.with_curves().curve, what, certificate)
-    finite = np.isfinite(curve.source_errors) & np.isfinite(curve.bounds)
-    errors, bounds = curve.source_errors[finite], curve.bounds[finite]
-    ax = new_axes(ax, height=3.0)
-    ax.plot(errors, bounds, color=TARGET, linewidth=2, label="bound of the target error")
-    limit_line(ax, certificate.epsilon, f"allowed error ε = {certificate.epsilon:g}")
-    if len(errors):
-        order = np.argsort(errors)
-        height = float(np.interp(curve.chosen, errors[order], bounds[order]))
-        ax.plot([curve.chosen], [height], "o", color=TARGET, markersize=9, markeredgecolor="white",
-                label="chosen thresholds", zorder=3)  # fmt: skip
-    ax.set_ylim(0, min(1.0, 1.05 * float(bounds.max(initial=1.5 * certificate.epsilon))))
-    source = "share of true labels missed on the source"
-    return finish(ax, x=source, y="missed on the target", percent="xy", columns=1)
-
-
 def set_sizes(certificate: Certificate, *, ax: Axes | None = None) -> Axes:
     """Draw how many labels the sets contain on the target.
 
@@ -353,44 +306,6 @@ def assumption_groups(
     ax.plot(observed, np.arange(len(shown)), "D", color=TARGET, markersize=4.5, label="observed on the target")
     ax.axvline(0, color=SOURCE, linestyle="--", linewidth=1, zorder=0.5)
     return finish(ax, x="observed minus explained, percentage points")
-
-
-def sensitivity_curve(certificate: Certificate, *, ax: Axes | None = None) -> Axes:
-    """Draw how the bound of the target error grows with the share of the target that is not label-shifted.
-
-    Parameters
-    ----------
-    certificate : Certificate
-        A certificate with ``sensitivity``.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; default: a new figure.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-
-    Raises
-    ------
-    InputError
-        If the certificate holds no sensitivity.
-
-    Examples
-    --------
-    >>> from pacshift import calibrate
-    >>> scores, labels = [[0.9, 0.1], [0.2, 0.8]] * 100, [0, 1] * 100
-    >>> made = calibrate(scores, labels, scores, epsilon=0.1, delta=0.05, method="PS-LW")
-    >>> sensitivity_curve(made).get_ylabel()
-    'missed on the target, at most'
-    """
-    what = "sensitivity to contamination (a file has it if certificate.with_curves() was saved)"
-    found = need(certificate.with_curves().sensitivity, what, certificate)
-    ax = new_axes(ax, height=3.0)
-    ax.plot(found.contamination, found.bounds, "o-", color=TARGET, linewidth=2, markersize=4, label="bound")
-    limit_line(ax, certificate.epsilon, f"promised ε = {certificate.epsilon:g}")
-    ax.set_xlim(left=0)
-    ax.set_ylim(0, min(1.0, 1.08 * max(float(found.bounds.max(initial=0.0)), certificate.epsilon)))
-    shifted = "share of the target that is not label-shifted"
-    return finish(ax, x=shifted, y="missed on the target, at most", percent="xy")
 
 
 def plan_curve(plan: Plan, *, ax: Axes | None = None) -> Axes:

@@ -44,9 +44,6 @@ ROW_PENALTY = 1e4
 Far above the prices of rows, which are log-wealth per share. Too low a price would cost size, not validity.
 """
 
-BOUND_STEPS = 3
-"""Steps of ``BettingTest.bound`` towards its answer; each is a bound by itself. For a picture; not measured."""
-
 
 @dataclass(frozen=True, eq=False)
 class StakeCell:
@@ -296,33 +293,6 @@ class BettingTest:
     def miss_rates(self, misses: IntArray) -> FloatArray:
         """Step "Miss rates": upper bounds, all of them right with probability at least ``1 - miss_delta``."""
         return np.where(self.included, 0.0, binomial_upper(misses, self.class_counts, delta=self.miss_delta))
-
-    def prices(self, misses: IntArray) -> list[Prices]:
-        """For each cell the prices of the worst case at these misses, good ones for nearby misses too."""
-        rates = self.miss_rates(misses)
-        return [
-            self._worst.solve(place, self.corners(cell, misses, rates, self.epsilon)[1], self.epsilon, np.inf)[1]
-            for place, cell in enumerate(self.cells)
-        ]
-
-    def bound(self, misses: IntArray, prices: list[Prices]) -> float:
-        """An upper bound of the error at the threshold with these misses, by prices found nearby.
-
-        The critical log-wealth and the corners for an error of at least ``anchor`` also serve for larger errors,
-        and there the least log-wealth grows linearly: errors above the point where it reaches the critical one
-        are refuted.
-        """
-        rates = self.miss_rates(misses)
-        bound, anchor = min(self.mixes.largest(rates), 1.0), 0.0
-        for _ in range(BOUND_STEPS):
-            ends = [anchor]
-            for cell, price in zip(self.cells, prices, strict=True):
-                needed, corners = self.corners(cell, misses, rates, anchor)
-                lacking = max(needed - self._worst.least(price, corners, anchor), 0.0)
-                ends.append(anchor + lacking / price.missed if price.missed > 0 else np.inf)
-            bound = min(bound, max(ends)) if self.cells else bound
-            anchor += 0.9 * (bound - anchor)
-        return bound
 
     def corners(
         self, cell: StakeCell, misses: IntArray, rates: FloatArray, epsilon: float

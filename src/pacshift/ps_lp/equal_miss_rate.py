@@ -40,9 +40,6 @@ takes 1 ms with 10 classes, and could raise miss rates by a thousandth at most."
 CAUTIOUS_END = 3.0
 """With caution, rates up to this multiple of ε are tried. With 2 or 5 sizes do not change."""
 
-LEAST_ERROR_BOUND = 1e-9
-"""``error_bound`` does not search below this: far below any ε that data can show."""
-
 MAX_CONVOLVED_CLASSES = 32
 """Beyond this many classes the lattice would have to be too fine: its step shrinks as 1/K. Not measured."""
 
@@ -132,22 +129,6 @@ def ranks_of(rate: float, class_counts: IntArray, caution: float = 0.0) -> IntAr
 def thresholds_at_ranks(tally: Tally, ranks: IntArray) -> FloatArray:
     """Lemma 5: the k_j-th smallest score of each class; -inf for rank 0."""
     return np.array([class_threshold(tally, label, rank - 1) for label, rank in enumerate(ranks.tolist())])
-
-
-def error_bound(
-    mixes: MixProgram, prevalence: Interval, class_counts: IntArray, ranks: IntArray, *, delta: float
-) -> float:
-    """An upper bound of the target error with thresholds at these ranks: nearly the smallest ε that passes."""
-    if not ranks.any():
-        return 0.0
-    low, high = 0.0, best_shift(class_counts, ranks, prevalence, delta=delta)[1]
-    while high - low > max(5e-3 * high, LEAST_ERROR_BOUND):
-        middle = (low + high) / 2
-        if passes_by_moments(mixes, prevalence, class_counts, ranks, epsilon=middle, delta=delta):
-            high = middle
-        else:
-            low = middle
-    return high
 
 
 def passes_by_moments(

@@ -12,17 +12,15 @@ from typing import TypeVar
 import numpy as np
 
 from pacshift.arrays import BoolArray, FloatArray, IntArray
-from pacshift.bounds import BoundCurve, Interval
+from pacshift.bounds import Interval
 from pacshift.mix.programs import MixProgram
 from pacshift.mix.region import PrevalenceRegion
 from pacshift.progress import Steps
 from pacshift.ps_lp.betting import BettingTest
 from pacshift.ps_lp.equal_miss_rate import (
     equal_miss_ranks,
-    error_bound,
     known_box,
     ranks_for_any_mix,
-    ranks_of,
     thresholds_at_ranks,
 )
 from pacshift.ps_lp.prediction_powered import (
@@ -33,7 +31,7 @@ from pacshift.ps_lp.prediction_powered import (
 )
 from pacshift.ps_lp.tuned import PATH_STEPS, Tuning, certified_on_path, expected_size, per_class, tune
 from pacshift.tally import Tally
-from pacshift.tally.grid import expected_tests, largest_threshold, mean_size_range, rank_threshold
+from pacshift.tally.grid import expected_tests, largest_threshold, mean_size_range
 
 MAX_LP_CLASSES = 200
 """Above this many classes there are no linear programs: 100 classes (CIFAR-100) take 6 to 17 s already."""
@@ -254,67 +252,3 @@ def smallest_kind(tally: Tally, certified: dict[str, FloatArray], count_labels: 
     if bins is not None:
         return min(kinds, key=lambda kind: expected_size(tally, bins, certified[kind]))
     return ONE_THRESHOLD if (certified[ONE_THRESHOLD] > -np.inf).any() else EQUAL_MISS_RATE
-
-
-BETTING_POINTS, RANK_POINTS = 21, 9
-"""Points of the picture; fewer along ranks, because every point is a search of its own. Round numbers."""
-
-
-@dataclass(frozen=True, eq=False)
-class CurveOnDemand:
-    """The error bound along a family of thresholds ("By-products"): plain data, of which a call makes the curve.
-
-    It is a picture, not a second guarantee. Its points lie at thresholds chosen from the same data as the bounds,
-    and are smoothed so that the curve grows. Only the chosen thresholds are proven.
-    """
-
-    tally: Tally
-    region: PrevalenceRegion
-    plan: Plan
-    kind: str
-    thresholds: FloatArray
-    included: BoolArray
-    tuning: Tuning | None = None
-
-    def __call__(self) -> BoundCurve:
-        """The curve along the family that the thresholds belong to."""
-        cuts, bounds = self._along_ranks() if self.kind == EQUAL_MISS_RATE else self._along_bets()
-        misses = [self.tally.misses(each) for each in (*cuts, self.thresholds)]
-        errors = np.array([each.sum() for each in misses]) / self.tally.n_source
-        # The chosen thresholds err by ε at most; the other points get the bound that was found for each.
-        found = np.array([*bounds, self.plan.epsilon])
-        order = np.lexsort((found, errors))
-        # The error grows with the thresholds, so that a bound further right also holds further left.
-        growing = np.minimum.accumulate(found[order][::-1])[::-1]
-        unique, first = np.unique(errors[order], return_index=True)
-        return BoundCurve(unique, growing[first], float(errors[-1]))
-
-    def _along_bets(self) -> tuple[Sequence[float | FloatArray], list[float]]:
-        """Thresholds and bounds: steps of the tuned path, or single ones with up to three times the misses."""
-        tally = certifying = self.tally
-        cuts: list[float | FloatArray]
-        held = None
-        if self.kind == TUNED:
-            tuning = self.tuning or tune(tally, epsilon=self.plan.epsilon)
-            held = tuning.held
-            certifying = tally.with_counts(tally.counts - held)
-            steps = np.linspace(0, PATH_STEPS - 1, BETTING_POINTS).astype(int).tolist()
-            cuts = [np.where(self.included, -np.inf, tuning.path.thresholds(step)) for step in steps]
-        else:
-            most = min(3 * max(int(tally.misses(self.thresholds).sum()), 10), tally.n_source - 1)
-            wanted = np.linspace(0, most, BETTING_POINTS).astype(np.int64).tolist()
-            cuts = sorted({rank_threshold(tally, misses) for misses in wanted})
-        test = betting_test(tally, self.region, self.plan, included=self.included, held=held)
-        prices = test.prices(certifying.misses(self.thresholds))
-        return cuts, [test.bound(certifying.misses(each), prices) for each in cuts]
-
-    def _along_ranks(self) -> tuple[Sequence[float | FloatArray], list[float]]:
-        """Thresholds and bounds at rates up to three times the one of the chosen thresholds."""
-        tally, counts, shares = self.tally, self.tally.class_counts, self.plan.shares
-        chosen = (tally.misses(self.thresholds) + 1) / (counts + 1)
-        rate = float(np.max(chosen, where=self.thresholds > -np.inf, initial=0.0))
-        mixes, delta = MixProgram(self.region.rows, self.region.limits), shares.equal_miss_rate * self.plan.delta
-        rates = np.linspace(0.0, min(3 * rate, 0.99), RANK_POINTS)
-        ranks = [ranks_of(each, counts, shares.caution) for each in rates]
-        bounds = [error_bound(mixes, self.region.prevalence, counts, each, delta=delta) for each in ranks]
-        return [thresholds_at_ranks(tally, each) for each in ranks], bounds

@@ -33,11 +33,6 @@ MAX_INPUTS_SHOWN = 10
 MODEL_NOT_STATED = "Not stated: the certificate does not say which classifier the scores come from."
 
 IN_TABLE = "The numbers are in the table of classes."
-CURVE_ALT = (
-    "How the bound of the target error rises with the share of labels missed on the source: an illustration; only "
-    "the chosen thresholds are certified."
-)
-SENSITIVITY_ALT = "How the bound of the target error grows with the share of the target that breaks label shift."
 
 
 def write_report(
@@ -100,7 +95,6 @@ def render_report(certificate: Certificate, *, comparison: Sequence[ComparisonRo
     >>> page[:15], "Promise about the target" in page
     ('<!doctype html>', True)
     """
-    certificate = certificate.with_curves()
     said = [
         replace(one, short=readable(one.short, longest=4000), full=readable(one.full, longest=4000))
         for one in statements(certificate, most_notes=None)
@@ -262,7 +256,7 @@ def _pictures(certificate: Certificate) -> dict[str, Picture]:
     mix = f"Share of each class on the source and {what} on the target. {IN_TABLE}"
     weights = f"Bounds of the weight of each class. {IN_TABLE}"
     misses = f"Bounds of the share of each class that is missed. {IN_TABLE}"
-    allowed, counted = f"{CURVE_ALT} The allowed error is {given(certificate.epsilon)}.", ""
+    counted = ""
     if sizes is not None and sizes.any():
         parts = [f"{percent(count / sizes.sum())} hold {size}" for size, count in enumerate(sizes) if count]
         more = f" and {len(parts) - 8} further sizes" if len(parts) > 8 else ""
@@ -271,8 +265,6 @@ def _pictures(certificate: Certificate) -> dict[str, Picture]:
         ("mix", certificate, plots.label_mix, tall, mix),
         ("weights", certificate.weights, plots.weight_intervals, tall, weights),
         ("misses", certificate.class_miss, plots.class_misses, tall, misses),
-        ("curve", certificate.curve, plots.bound_curve, 3.0, allowed),
-        ("sensitivity", certificate.sensitivity, plots.sensitivity_curve, 3.0, SENSITIVITY_ALT),
         ("sizes", sizes, plots.set_sizes, 3.0, counted),
     ]
     pictures = {

@@ -9,7 +9,6 @@ import numpy as np
 from pacshift.arrays import FloatArray, Label
 from pacshift.bounds import Interval
 from pacshift.certificate import Certificate
-from pacshift.certificate.certificate import ONE_LABEL_SHARE
 from pacshift.methods.guarantee import RANDOM_SAMPLE, promises_target
 from pacshift.rows.sets import mean_and_empty
 from pacshift.scores.names import shorten
@@ -416,24 +415,15 @@ def noticeable_words(kind: str, size: float, below: float) -> str:
 
 
 def _classes(certificate: Certificate) -> Iterator[Statement]:
-    """How often classes are missed, the worst first, and how often sets with one label are wrong."""
-    bounds, one_label = certificate.class_miss, certificate.one_label_error
+    """How often classes are missed, the worst first."""
+    bounds, part = certificate.class_miss, outside(certificate)
     if certificate.accepts:
         yield from _accepted(certificate)
         return
     if certificate.trivial:
         return
-    alone, part, of_one = "One-label sets: no bound.", outside(certificate), ""
-    if one_label is not None and one_label < 1:
-        # How sure the promise and the shares of set sizes are together: Lemma 7 of trust-proofs.md.
-        sure = all_but((1 + ONE_LABEL_SHARE) * certificate.delta)
-        alone = f"One-label sets: {at_most(one_label)} wrong; confidence {sure}."
-        of_one = (
-            f"One-label sets: {at_most(one_label)} of the sets with one label are wrong, with confidence {sure}. "
-            f"The {given(certificate.epsilon)} above are about all sets together."
-        )
     if bounds is None:
-        yield Statement("classes", f"Worst class: not bounded by {certificate.method}. {alone}", "")
+        yield Statement("classes", f"Worst class: not bounded by {certificate.method}.", "")
     else:
         sure, order = all_but(certificate.delta), np.argsort(-bounds.upper, kind="stable").tolist()
 
@@ -458,8 +448,7 @@ def _classes(certificate: Certificate) -> Iterator[Statement]:
         advice = ""
         if certificate.class_epsilon is None and high > LIMIT_ADVISED * certificate.epsilon:
             advice = "To limit every class, set class_epsilon=; sets become larger."
-        yield Statement("classes", f"Worst class: {said} {alone}", full + may_all_be_missed(certificate), advice)
-    yield Statement("one label", "", of_one)
+        yield Statement("classes", f"Worst class: {said}", full + may_all_be_missed(certificate), advice)
 
 
 def _accepted(certificate: Certificate) -> Iterator[Statement]:
