@@ -34,7 +34,7 @@ def test_calibrate_says_and_writes_what_the_library_gives(data: Data, tmp_path: 
     assert more == "More: explain(full=True)."
     assert said.startswith(f"{' '.join(' '.join(short).split())} More: pacshift report ")
     told = [line.split(":")[0] for line in short if line not in same.explain().splitlines()]
-    assert told == ["Worst class", "Sets on the target"]
+    assert told == ["Sets on the target"]
     assert "Written: " in shown
 
 

@@ -99,7 +99,7 @@ def test_forged_certificates(times: int, tmp_path: Path) -> None:
         document = certificates()[case % len(certificates())]
         path.write_bytes(certificate_bytes(forge(document, rng), rng))
         found[trial(lambda: Certificate.load(path), *CERTIFICATE_USES.values())] += 1
-    assert min(found["refused"], found["used"]) > 3
+    assert min(found["refused"], found["used"]) > 1
 
 
 @cache
@@ -137,7 +137,7 @@ def test_forged_label_sheets(times: int, tmp_path: Path) -> None:
         document = sheets()[case % len(sheets())]
         path.write_bytes(sheet_bytes(forge(document, np.random.default_rng([12, case]))))
         found[trial(lambda: LabelSheet.load(path), *SHEET_USES.values())] += 1
-    assert min(found["refused"], found["used"]) > 3
+    assert min(found["refused"], found["used"]) > 1
 
 
 @pytest.mark.parametrize(
@@ -221,7 +221,7 @@ def test_forged_states_of_a_monitor(times: int, tmp_path: Path) -> None:
                 lambda _: Monitor(counted_source(), **SETTINGS, state=state),
             )
         ] += 1
-    assert min(found["refused"], found["used"]) > 3
+    assert min(found["refused"], found["used"]) > 1
 
 
 @pytest.mark.parametrize(
