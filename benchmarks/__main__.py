@@ -47,10 +47,6 @@ PARTS = {
         "where label shift is refused, certified by labels (--data for real ones)",
     ),
     "after-refusal-validity": ("after_refusal.run_validity", "how often such certificates break their promise"),
-    "strata": (
-        "strata.run",
-        "what strata cost, and what they certify without bounds (needs --data for the latter)",
-    ),
     "accept": ("accept.run", "what is accepted, and how much of it is wrong, on real scores (needs --data)"),
     "accept-choices": ("accept.choices", "constants of accept, compared in simulated worlds"),
     "plans": ("plans.run", "set sizes that plans foresee, beside true ones (--data for real scores)"),

@@ -35,8 +35,6 @@ BLOCKS = {
     "benchmarks/results/power.md": ("power", "power-unseen"),
     "benchmarks/results/few-labels.md": ("labels", "lazy-labels"),
     "benchmarks/results/after-refusal.md": ("after-refusal", "after-refusal-validity"),
-    "benchmarks/results/strata-cost.md": ("strata-cost",),
-    "benchmarks/results/strata-danger.md": ("strata-danger",),
     "benchmarks/results/plans.md": ("plans",),
     "benchmarks/results/accept.md": ("accept",),
     "benchmarks/results/accept-choices.md": ("accept-choices",),

@@ -362,10 +362,6 @@ def in_memory() -> Iterator[tuple[str, Request]]:
     label = asking(pacshift.label_sheet, sheet_of, budget=300, rng=3)
     yield "label", label(T, looks=(150,))
     yield "label groups", label(T, groups=rows["t groups"], keep={"id": rows["t groups"]})
-    stratum = {name: np.where(rows[f"{name} groups"] % 2, "n", "s") for name in "st"}
-    strata = asking(pacshift.calibrate_strata, lambda found: [found.thresholds], **named)
-    mixes = {"n": {"c": (0, 0.9)}, "s": {"c": (0, 0.9)}}
-    yield "strata", strata(S, ys, T, known_mix=mixes, strata=stratum["s"], target_strata=stratum["t"])
     yield "sets", lambda: base().sets(T)
     yield "sets softmax float32", lambda: softmaxed().sets(logits_t.astype("f4"))
     yield "predictor", lambda: [base().predictor().sets(row) for row in T[:50]]

@@ -42,7 +42,6 @@ SMOKE = {
         "| made up (2) | 4 of 4 | 100 |",
         "| made up: 15 % of rows are noise |",
     ],
-    "strata": ["| scores | strata | together | every stratum |", "| agnews | 2 |"],
     "plans": ["| heart-natural-small-0.1 |", "Within 5 % on average: ", "made for 90 % of cases held the size"],
     "history prevalence": ["| date | version | calibrate PS / floor |", "| 2 | 55 % | 1,000 | 2 | 1.000 |"],
     "shares": ["| 2 | 200 (.5 each) | 1,000 (.5 each) | .7, .9 |"],

@@ -19,10 +19,8 @@ from pacshift.certificate.file import to_document
 pytestmark = pytest.mark.thorough
 
 NO_VERBS = {
-    "calibrate_strata": "calls calibrate",
     "resample": "makes data",
     "set_scorer": "makes a scorer",
-    "sets_in_strata": "sets of calibrate_strata",
     "tweak_one": "makes a mix",
 }
 VERBS = [name for name in pacshift.__all__ if inspect.isfunction(getattr(pacshift, name)) and name not in NO_VERBS]

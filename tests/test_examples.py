@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from pacshift import Tally
+from pacshift import AssumptionError, Tally, calibrate
 from test_cli_docs import require_told
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -109,11 +109,18 @@ def corrected_shares_are_inside(found: dict[str, Any]) -> None:
     assert all(low > said for low, said in zip(found["least"], found["said"], strict=True))
 
 
+def strata_keep_their_promise(found: dict[str, Any]) -> None:
+    assert found["missed"].mean() <= 0.1
+    with pytest.raises(AssumptionError):  # all ages together are not label-shifted
+        calibrate(found["source"], found["labels"], found["target"])
+
+
 KEPT = {
     "performance_without_labels": recalls_and_accuracy_are_inside,
     "llm_judge": shares_are_inside,
     "corrected_probabilities": corrected_shares_are_inside,
     "findings_per_image": each_finding_keeps_its_promise,
+    "strata": strata_keep_their_promise,
 }
 
 

@@ -22,8 +22,8 @@ NAMES = """
 APS AssumptionError Certificate Check Comparison Evaluation InputError Interval LWCP LabelSheet METHODS
 Monitor NextLabels Oracle PACClassifier PS PSC PSLP PSLW PSR PST PSW PacshiftError PeriodReport Plan Population
 Prevalence SetsWritten Tally UnfinishedSheetError UninformativeWarning Verification WCP accept calibrate
-calibrate_strata check compare evaluate label_sheet next_labels plan prevalence read resample
-set_scorer sets_in_strata tally_table tweak_one verify write_sets
+check compare evaluate label_sheet next_labels plan prevalence read resample
+set_scorer tally_table tweak_one verify write_sets
 """
 PUBLIC = set(NAMES.split())
 

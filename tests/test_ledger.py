@@ -29,9 +29,7 @@ from pacshift import (
     accept,
     bounds,
     calibrate,
-    calibrate_strata,
     label_sheet,
-    strata,
 )
 from pacshift.acceptance import wealth
 from pacshift.acceptance.plan import N_RULES
@@ -358,7 +356,6 @@ def ledger(monkeypatch: pytest.MonkeyPatch) -> Ledger:
         (region.SetCounts, "of"),
         (prevalence, "mix_intervals"),
         (few_labels, "mix_bounds"),
-        (strata, "joint_bounds"),
         (equal_miss_rate, "equal_miss_ranks"),
         (prediction_powered, "detected_shares", "largest_corrected", "rescaled_thresholds"),
         (theorem, "certify_many_classes"),
@@ -524,14 +521,6 @@ def accepted(n_classes: int, *, how: str = "rows", shifted: bool = True, n_label
     return accept(data.source, data.labels, data.target, **rates, **some)
 
 
-def in_strata(**asked: Any) -> Any:
-    data = rows(2)
-    places = [np.where(np.arange(len(part)) % 2, "north", "south") for part in (data.source, data.target)]
-    known = {place: {1: (0.1, 0.9)} for place in ("north", "south")}
-    sides: dict[str, Any] = {"strata": places[0], "target_strata": places[1], "known_mix": known}
-    return calibrate_strata(data.source, data.labels, data.target, epsilon=0.3, delta=DELTA, **sides, **asked)
-
-
 @dataclass(frozen=True)
 class Refuses(PSLP):
     """Finds on its own that no mix fits, after it has spent its share."""
@@ -591,8 +580,6 @@ CASES: dict[str, tuple[Callable[[], Any], set[str]]] = {
         lambda: accepted(3, how="sheet", shifted=False, error=0.2),
         {"few_are_wrong"},
     ),
-    "strata": (lambda: in_strata(per_stratum=False), {"joint_bounds"}),
-    "strata, each": (lambda: in_strata(per_stratum=True), {"PSLP.solve"}),
     "PS": (lambda: by_tally(5, method="PS"), {"binomial_cut"}),
     "PS-LW": (lambda: by_tally(5, method="PS-LW"), {"binomial_cut"}),
     "PS-W": (lambda: by_tally(5, per_class=400, method="PS-W"), {"example_threshold", "binomial_lower"}),

@@ -135,7 +135,6 @@ class EverythingInOneSet:
     needs_soft: ClassVar[bool] = False
     needs_bins: ClassVar[bool] = False
     allows_contamination: ClassVar[bool] = False
-    allows_strata: ClassVar[bool] = False
     uses_known_mix: ClassVar[bool] = False
     needs_weights: ClassVar[bool] = False
     needs_labels: ClassVar[bool] = False

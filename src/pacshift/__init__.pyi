@@ -48,8 +48,6 @@ from pacshift.rows.arrow.table import tally_table as tally_table
 from pacshift.simulate import Population as Population
 from pacshift.simulate import resample as resample
 from pacshift.simulate import tweak_one as tweak_one
-from pacshift.strata import calibrate_strata as calibrate_strata
-from pacshift.strata import sets_in_strata as sets_in_strata
 from pacshift.tally import Tally as Tally
 
 __all__: list[str]

@@ -162,9 +162,6 @@ class Method(Protocol):
     allows_contamination : bool
         Whether ``solve`` allows for ``task.contamination`` in what it sees of the target (Lemma 4 of
         docs/methods/trust-proofs.md). Methods that do not look at the target need not.
-    allows_strata : bool
-        Whether the promise rests on label shift alone, for any number of classes, so that classes of strata may
-        stand for classes (Lemma 1 of docs/methods/strata.md).
     uses_known_mix : bool
         Whether ``solve`` uses ``task.known``. Only then are bounds from target labels part of it, at a share of
         delta.
@@ -192,7 +189,6 @@ class Method(Protocol):
     needs_weights: ClassVar[bool] = False
     needs_labels: ClassVar[bool] = False
     allows_contamination: ClassVar[bool] = False
-    allows_strata: ClassVar[bool] = False
     uses_known_mix: ClassVar[bool] = False
     version: ClassVar[str] = "1"
 

@@ -72,7 +72,6 @@ class PSLP(Method):
     needs_target = True
     needs_bins = True
     allows_contamination = True
-    allows_strata = True
     uses_known_mix = True
     version = "2"
 

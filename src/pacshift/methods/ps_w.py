@@ -32,7 +32,6 @@ class BoxedWeights(Method):
     tests_assumption = True
     needs_target = True
     allows_contamination = True
-    allows_strata = True
     version = "2"
 
     def __post_init__(self) -> None:
