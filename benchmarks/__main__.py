@@ -23,7 +23,6 @@ PARTS = {
     "scale-workers": ("scale.by_workers", "counting on one core and on all, with Arrow and with Spark"),
     "scale-cost": ("scale.cost", "what ten billion rows would take"),
     "quality": ("quality.run", "who keeps what they promise when the label mix moves"),
-    "prevalence": ("prevalence.run", "intervals for the target's label mix beside ppi_py"),
     "shares": ("shares.run", "widths of the shares' intervals beside the box of PS-LP's region"),
     "judges": ("judges.run", "language models as judges of real answers (needs --data)"),
     "sharpness": ("sharpness.run", "set sizes beside the best that knows everything"),
@@ -32,14 +31,10 @@ PARTS = {
     "many": ("many.run", "set sizes with 100 and 1,000 classes (needs --data, else one synthetic case)"),
     "guarantee": ("guarantee.run", "how often each method breaks its promise"),
     "hunt": ("hunt.run", "a search for worlds in which a promise is broken too often"),
-    "power": ("power.run", "what the test of label shift notices, by violation and number of rows"),
-    "power-unseen": (
-        "power.run_unseen",
-        "the same on real scores that the test was not built with (needs --data)",
-    ),
+    "power": ("power.run", "what the test of label shift notices, by violation and number of rows (--data)"),
     "labels": ("labels.run", "what a few target labels gain (needs --data, else one case)"),
     "lazy-labels": (
-        "lazy_labels.run",
+        "labels.run_lazy",
         "labels that `label --next` asks for, of those of a sheet (--data for people)",
     ),
     "after-refusal": (

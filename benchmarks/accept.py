@@ -4,18 +4,18 @@
 nothing was chosen.
 """
 
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks.lab import Blocks, Lab
-from benchmarks.page import conditions
-from pacshift import AssumptionError, Certificate, Population, UninformativeWarning, accept
+from benchmarks.lab import Blocks, Lab, quiet
+from benchmarks.page import report
+from pacshift import AssumptionError, Population, accept
 from pacshift.acceptance.tops import TopScoreTable, accepted, top_labels
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.methods import Task
@@ -115,14 +115,14 @@ def choices(lab: Lab) -> Blocks:
     """Share accepted over the best by label, for other values of each constant, in simulated worlds."""
     trials = lab.trials or lab.choose(6, 1)
     sizes = lab.choose((2_000, 10_000), (1_000,))
-    usual, limited = planned(sizes, trials), planned(sizes, trials, LIMIT)
+    usual, limited = mean_shares(sizes, trials), mean_shares(sizes, trials, LIMIT)
     rows = [("as it is", "", *(f"{one:.3f}" for one in usual))]
     rows.append(("with limits of labels", f"{LIMIT:g} times", *(f"{one:.3f}" for one in limited)))
     for name, (where, values) in CHOICES.items():
         limit, base_line = (LIMIT, limited) if where.endswith("SURE") else (None, usual)
         for value in values[: lab.choose(2, 1)]:
-            with changed(where, value):
-                found = planned(sizes, trials, limit)
+            with change(where, value):
+                found = mean_shares(sizes, trials, limit)
             shown = f"{value:g} times" if "held_out" in where else f"{value:g}"
             rows.append((name, shown, *(f"{one - base:+.3f}" for one, base in zip(found, base_line, strict=True))))
             lab.say(f"accept: {rows[-1]}")
@@ -131,14 +131,11 @@ def choices(lab: Lab) -> Blocks:
         "Share accepted over that of the best thresholds per label, which know the target; mean over "
         f"{len(WORLDS)} simulated worlds, errors of 5 and 10 %, and {trials} draws; and what others change."
     )
-    yield (
-        "accept-choices",
-        "\n\n".join([conditions("accept-choices"), title, markdown_table(headings, rows).strip()]),
-    )
+    yield "accept-choices", report("accept-choices", title, markdown_table(headings, rows))
 
 
 @contextmanager
-def changed(where: str, value: Any) -> Iterator[None]:
+def change(where: str, value: Any) -> Iterator[None]:
     """Another value of a constant, in its module and wherever it was imported."""
     module, _, name = where.rpartition(".")
     homes = [import_module(one) for one in dict.fromkeys([module, PLAN, "pacshift.methods.accept"])]
@@ -154,7 +151,7 @@ def changed(where: str, value: Any) -> Iterator[None]:
             setattr(one, name, before)
 
 
-def planned(sizes: tuple[int, ...], trials: int, limit: float | None = None) -> list[float]:
+def mean_shares(sizes: tuple[int, ...], trials: int, limit: float | None = None) -> list[float]:
     """The mean share at each number of rows, without the test of label shift, which holds.
 
     ``limit``: every label has a limit of so many times the error.
@@ -184,23 +181,14 @@ Contestant = Callable[[FloatArray, IntArray, FloatArray, float], Callable[[Float
 
 
 def ours(source: FloatArray, labels: IntArray, target: FloatArray, error: float) -> Any:
-    """``accept``."""
-    return one_label(accept(source, labels, target, error=error, delta=DELTA))
-
-
-def one_label(certificate: Certificate) -> Callable[[FloatArray], IntArray]:
-    """The label of sets with one label, which need not be the top one."""
+    """``accept``: the label of sets with one label, else a person."""
+    certificate = accept(source, labels, target, error=error, delta=DELTA)
 
     def answer(scores: FloatArray) -> IntArray:
         sets = certificate.sets(scores)
         return np.where(sets.sum(axis=1) == 1, sets.argmax(axis=1), -1)
 
     return answer
-
-
-def asks(scores: FloatArray) -> IntArray:
-    """A person about everything."""
-    return np.full(len(scores), -1)
 
 
 def mapie_abstains(source: FloatArray, labels: IntArray, target: FloatArray, error: float) -> Any:
@@ -215,18 +203,15 @@ def mapie_abstains(source: FloatArray, labels: IntArray, target: FloatArray, err
     )
     controller.calibrate(source, (source.argmax(axis=1) == labels).astype(int))
     if controller.best_predict_param is None:
-        return asks
+        return lambda scores: np.full(len(scores), -1)
     return lambda scores: np.where(np.asarray(controller.predict(scores), bool), scores.argmax(axis=1), -1)
 
 
 def contestants() -> tuple[dict[str, Contestant], str]:
     """Who can be asked here, and why others cannot."""
-    found: dict[str, Contestant] = {"accept": ours}
-    try:
-        import mapie.risk_control  # noqa: F401
-    except ImportError:
-        return found, " MAPIE is not installed here, and was left out."
-    return found | {"MAPIE, no shift": mapie_abstains}, ""
+    if find_spec("mapie"):
+        return {"accept": ours, "MAPIE, no shift": mapie_abstains}, ""
+    return {"accept": ours}, " MAPIE is not installed here, and was left out."
 
 
 def run(lab: Lab) -> Blocks:
@@ -244,7 +229,7 @@ def run(lab: Lab) -> Blocks:
         for error in (0.05, 0.1)[: lab.choose(2, 1)]:
             row = [name, f"{error:g}", f"{truth.best_single(error):.2f}", f"{truth.best_by_label(error):.2f}"]
             for contestant in everybody.values():
-                shares, errors = measured(contestant, scores, labels, truth, size, trials, error)
+                shares, errors = measure(contestant, scores, truth, size, trials, error)
                 above = int(np.sum(errors > error))
                 row.append(f"{np.mean(shares):.2f}, {np.mean(errors):.3f}" + (f" (**{above}**)" if above else ""))
             rows.append(tuple(row))
@@ -255,7 +240,7 @@ def run(lab: Lab) -> Blocks:
         f"recognised worse is {MORE} times as frequent. Mean share accepted and mean error among the "
         f"accepted; in brackets how many of {trials} draws erred more than that. The best know the target.{why}"
     )
-    yield "accept", "\n\n".join([conditions("accept"), title, markdown_table(headings, rows, left=1).strip()])
+    yield "accept", report("accept", title, markdown_table(headings, rows, left=1))
 
 
 def harder_mix(scores: FloatArray, labels: IntArray) -> FloatArray:
@@ -266,23 +251,16 @@ def harder_mix(scores: FloatArray, labels: IntArray) -> FloatArray:
     return np.asarray(counts * np.where(np.isin(np.arange(len(counts)), worse), MORE, 1.0))
 
 
-def measured(
-    contestant: Contestant,
-    scores: FloatArray,
-    labels: IntArray,
-    truth: Truth,
-    size: int,
-    trials: int,
-    error: float,
+def measure(
+    contestant: Contestant, scores: FloatArray, truth: Truth, size: int, trials: int, error: float
 ) -> tuple[FloatArray, FloatArray]:
     """Shares and errors of all draws; a refusal accepts nothing."""
-    found = []
+    labels, found = truth.labels, []
     for trial in range(trials):
         rng = np.random.default_rng([trial, size])
         own, others = rng.choice(len(labels), size), rng.choice(len(labels), size, p=truth.weights)
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UninformativeWarning)
+            with quiet():
                 keep = contestant(scores[own], labels[own], scores[others], error)
             found.append(truth.of(keep(scores)))
         except AssumptionError:

@@ -4,7 +4,6 @@ Floor of calibrating: argmax of both score matrices and one sort of the true-lab
 the sets: the bare comparison. Memory is what Python and NumPy allocate on top of the inputs.
 """
 
-import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
@@ -14,37 +13,26 @@ import numpy as np
 from benchmarks.lab import Blocks, Lab
 from benchmarks.made_up import both_domains
 from benchmarks.measure import megabytes, temporary_memory, timed
-from benchmarks.page import conditions
+from benchmarks.page import report
 from benchmarks.speed import SIZES
 from pacshift import calibrate
-from pacshift.bounds import Interval, clopper_pearson
-from pacshift.methods.weight_box import NoBox, eliminate, hull
 from paper.experiments.summary import markdown_table
 
 METHODS_SHOWN = ("PS", "PS-LW", "PS-W", "PS-C", "PS-LP", "PS-R")
 CALIBRATED = (1_000_000, 10)
-CONFUSIONS = (("elimination", eliminate, (10, 100, 300, 1000)), ("hull", hull, (10, 50)))
 HEADINGS = (
-    "call",
-    "rows × classes",
-    "least time",
-    "largest",
-    "ratio to its floor",
-    "memory",
-    "boolean copies",
-)
+    "call", "rows × classes", "least time", "largest", "ratio to its floor", "memory", "boolean copies",
+)  # fmt: skip
 
 
 def run(lab: Lab) -> Blocks:
-    """Calibrating, sets, and the weights from the confusion matrix."""
+    """Calibrating, and the sets."""
     repeats, shrink = lab.choose(7, 2), lab.choose(1, 50)
     rows = list(calibrating(CALIBRATED[0] // shrink, CALIBRATED[1], repeats))
     for size, n_classes in SIZES:
         lab.say(f"core: sets of {size // shrink:,} x {n_classes}")
         rows += sets(size // shrink, n_classes, repeats)
-    lab.say("core: elimination and hull")
-    tables = [markdown_table(HEADINGS, rows), weight_costs(lab.choose(1000, 30))]
-    yield "core", "\n\n".join([conditions("core"), *tables])
+    yield "core", report("core", markdown_table(HEADINGS, rows))
 
 
 def calibrating(rows: int, n_classes: int, repeats: int) -> Iterator[tuple[str, ...]]:
@@ -90,27 +78,3 @@ def measured(
 def milliseconds(seconds: float) -> str:
     """Seconds for a table."""
     return f"{seconds * 1e3:.3g} ms"
-
-
-def weight_costs(largest: int) -> str:
-    """Elimination and hull on confusion matrices of a strong classifier."""
-    rng, rows = np.random.default_rng(0), []
-    for name, method, sizes in CONFUSIONS:
-        for size in (size for size in sizes if size <= largest):
-            joint = rng.random((size, size)) * 0.02 / size
-            joint[np.diag_indices(size)] += 1.0
-            counts = rng.multinomial(1_000_000, (joint / joint.sum()).ravel()).reshape(size, size)
-            confusion = clopper_pearson(counts, 1_000_000, delta=1e-8)
-            target = clopper_pearson(counts.sum(axis=1), 1_000_000, delta=1e-8)
-            start = time.perf_counter()
-            answer = largest_weight(method, confusion, target)
-            rows.append((name, f"{size}", f"{time.perf_counter() - start:.2f}", answer))
-    return markdown_table(("step", "classes", "seconds", "answer"), rows, left=1)
-
-
-def largest_weight(method: Callable[[Interval, Interval], Interval], confusion: Interval, target: Interval) -> str:
-    """The answer of a method in a few words."""
-    try:
-        return f"largest weight at most {method(confusion, target).upper.max():.3g}"
-    except NoBox as failure:
-        return f"no box: {failure}"

@@ -1,6 +1,7 @@
 """Pairs of populations that are not label-shifted: halves of real people, and real scores that were changed.
 
-The settings of PS-T were chosen on those called *seen*; on the others nothing was chosen.
+The people answered BRFSS, a survey of health; an answer splits those of a year. The settings of PS-T were chosen
+on pairs called *seen*; on the others nothing was chosen.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -11,15 +12,83 @@ import numpy as np
 from scipy.special import softmax
 
 from benchmarks.lab import Lab
-from benchmarks.surveys import YEARS, halves, read_survey
-from benchmarks.violations import SIMULATED_MIXES, add_to, noise, replaced, scale
+from benchmarks.violations import SIMULATED_MIXES, add_to, noise, replace_rows, scale
 from pacshift import Population
-from pacshift.arrays import FloatArray
+from pacshift.arrays import BoolArray, FloatArray, IntArray
 from paper.experiments.datasets import load_scores
+
+
+@dataclass(frozen=True)
+class Year:
+    """Where a year's scores are, which column holds the label, and by which columns people are split."""
+
+    scores: str
+    label: str
+    columns: tuple[str, ...]
+
+
+YEARS = {
+    2015: Year(
+        "scores.npz",
+        "HeartDiseaseorAttack",
+        ("Sex", "Age", "Income", "Education", "Smoker", "PhysActivity", "GenHlth", "HighBP"),
+    ),
+    2020: Year(
+        "scores_2020.npz",
+        "HeartDisease",
+        (
+            "Sex", "Smoking", "AgeCategory", "GenHealth", "Diabetic", "PhysicalActivity", "DiffWalking",
+            "KidneyDisease", "Asthma", "SkinCancer",
+        ),
+    ),
+}  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Survey:
+    """Scores, labels and answers of the people that the classifier was not fitted on."""
+
+    scores: FloatArray
+    labels: IntArray
+    answers: Mapping[str, FloatArray]
+
+
+def read_survey(data: str | None, year: int, *, part: str) -> Survey:
+    """The rows that were not used for fitting, in the order of the scores; ``part`` says who needs them."""
+    folder, described = Path(data or "") / "heart", YEARS[year]
+    if not data or not (folder / f"brfss{year}.parquet").exists():
+        raise SystemExit(
+            f"{part}: needs heart/brfss{year}.parquet and heart/{described.scores}. Name their folder with --data."
+        )
+    from pyarrow import parquet
+
+    table = parquet.read_table(folder / f"brfss{year}.parquet")
+    kept = ~np.asarray(table["fit"].to_numpy(), bool)
+    stored = np.load(folder / described.scores)
+    answers = {name: _codes(table[name].to_numpy()[kept]) for name in (described.label, *described.columns)}
+    if not np.array_equal(answers.pop(described.label), stored["labels"]):
+        raise SystemExit(f"{part}: the rows of brfss{year}.parquet and {described.scores} do not match.")
+    return Survey(stored["probs"].astype(float), stored["labels"].astype(np.int64), answers)
+
+
+def _codes(answers: np.ndarray) -> FloatArray:
+    """Answers as numbers; words by their alphabetical order."""
+    if answers.dtype.kind in "OUS":
+        return np.unique(answers.astype(str), return_inverse=True)[1].astype(float)
+    return np.asarray(answers, float)
+
+
+def halves(answers: FloatArray) -> Iterator[tuple[str, BoolArray, BoolArray]]:
+    """Both directions of the split at the median: what the target has, the source, and the target."""
+    low, below = answers <= np.median(answers), answers < np.median(answers)
+    low = below if low.mean() >= 0.9 and below.any() else low
+    yield "higher values", low, ~low
+    yield "lower values", ~low, low
+
 
 PEOPLE = {"people, seen": 2020, "people, unseen": 2015}
 Change = Callable[[FloatArray, np.random.Generator], FloatArray]
-SEEN: dict[str, Change] = {"second logit + 1": add_to(1, 1.0), "15 % of rows are noise": replaced(0.15)}
+SEEN: dict[str, Change] = {"second logit + 1": add_to(1, 1.0), "15 % of rows are noise": replace_rows(0.15)}
 UNSEEN: dict[str, Change] = {"logits times 1.5": scale(1.5), "noise of sd 1 on logits": noise(1.0)}
 SMALLEST = 1e-9
 """Logarithms are taken of at least this."""

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.stats import norm
 
 from benchmarks.lab import Blocks, Lab
-from benchmarks.page import conditions
+from benchmarks.page import report
 from pacshift import AssumptionError, Tally, prevalence
 from pacshift.arrays import IntArray
 from pacshift.bounds import clopper_pearson
@@ -140,8 +140,9 @@ def run(lab: Lab) -> Blocks:
     """Three tables: carried over between pairs, labels of the new answers, and label shift made on purpose."""
     if lab.data is None or not (path := Path(lab.data, "judges", "arena.csv")).is_file():
         raise InputError("judges needs --data DIR with judges/arena.csv.")
-    judges, command = read(path), "judges --data DIR" + (f" --trials {lab.trials}" if lab.trials else "")
-    yield "judges", "\n\n".join([conditions(command), carried_over(judges), *new_labels(lab, judges["gpt-5.2"])])
+    judges = read(path)
+    tables = carried_over(judges), *new_labels(lab, judges["gpt-5.2"])
+    yield "judges", report(lab.command("judges --data DIR"), *tables)
     yield "judges-shift", made_on_purpose(lab, judges["gpt-5.2"])
 
 

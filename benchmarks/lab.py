@@ -1,20 +1,36 @@
-"""What every part of the lab shares: the request, and progress on the error stream."""
+"""What every part of the lab shares: the request, progress on the error stream, and small helpers."""
 
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from benchmarks.peers import Stage, full_stage, home_stage
+from pacshift import UninformativeWarning
 
 Say: TypeAlias = Callable[[str], None]
 Blocks: TypeAlias = Iterator[tuple[str, str]]
 """Markers of the documentation with the Markdown that belongs between them."""
 
 _Setting = TypeVar("_Setting")
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Sets of all labels are a valid answer: their size says it, so no warning has to."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UninformativeWarning)
+        yield
+
+
+def first_labels(truth: Any, n_labels: int) -> list[Any]:
+    """The labels of the first rows, None for the others: a random sample, because rows come in random order."""
+    return [label if place < n_labels else None for place, label in enumerate(truth.tolist())]
 
 
 def progress() -> Say:
@@ -41,6 +57,10 @@ class Lab:
     def choose(self, full: _Setting, small: _Setting) -> _Setting:
         """The setting of a full or of a small run."""
         return small if self.small else full
+
+    def command(self, part: str) -> str:
+        """The part with what changes its numbers, as a page names it."""
+        return f"{part} --trials {self.trials}" if self.trials else part
 
     @cached_property
     def stage(self) -> Stage:

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.lab import Blocks, Lab
-from benchmarks.page import conditions
+from benchmarks.page import report
 from pacshift import PSLP, PSLW, Population, Tally
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.bounds import ROUNDING
@@ -23,7 +23,6 @@ from pacshift.ps_lp.prediction_powered import (
     CorrectionPlan,
     CorrectionShares,
     Evidence,
-    detector_counts,
     largest_corrected,
     options_for,
     rescaled,
@@ -34,30 +33,16 @@ from paper.experiments.summary import markdown_table
 
 EPSILON, DELTA = 0.1, 0.01
 HEADINGS = (
-    "scores",
-    "source rows",
-    "target rows",
-    "draws",
-    "best",
-    "floor",
-    "mix known",
-    "any mix",
-    "PS-LW",
-    "PS-LP",
-    "worst draw",
-    "error",
-    "seconds",
-)
+    "scores", "source rows", "target rows", "draws", "best", "floor", "mix known", "any mix", "PS-LW", "PS-LP",
+    "worst draw", "error", "seconds",
+)  # fmt: skip
 NETS = {"CIFAR-100, ResNet-20": "cifar100/scores.npz", "CIFAR-100, RepVGG-A2": "cifar100/scores_repvgg_a2.npz"}
-IMAGENET = "ImageNet, 19 nets"
 SIZES = {
     100: ((20_000, 20_000), (50_000, 50_000)),
     1000: ((200_000, 100_000), (100_000, 100_000), (50_000, 50_000), ("5 to 500 each", 100_000)),
 }
 SEEDS = range(501, 511)
 """Seeds of the draws. Constants were chosen on others."""
-WORST_OF_DEVELOPMENT = 324
-"""The draw with the largest sets among 301 to 350, with 50,000 rows on each side."""
 FEW, MANY_ROWS = 5, 100_000
 """Fewer draws with 100 classes or many source rows, where they differ little."""
 
@@ -86,15 +71,11 @@ class Case:
 
 def run(lab: Lab) -> Blocks:
     """One table, a line per case."""
-    lines, remark = [], ""
+    lines = []
     for case in cases(lab):
         lines.append(measure(case, SEEDS[: lab.choose(case.draws, 1)]))
         lab.say(f"many: {' '.join(lines[-1])}")
-        remark = remark or (
-            one_class_that_decides(case) if case.name == IMAGENET and case.n_source == 50_000 else ""
-        )
-    table = markdown_table(HEADINGS, lines, left=1).strip()
-    yield "many", "\n\n".join([conditions("many"), table, remark]).strip()
+    yield "many", report("many", markdown_table(HEADINGS, lines, left=1))
 
 
 def cases(lab: Lab) -> Iterator[Case]:
@@ -108,7 +89,7 @@ def cases(lab: Lab) -> Iterator[Case]:
             population = Population(file["probs"], file["labels"].astype(int))
         yield from (Case(name, population, *size) for size in SIZES[100])
     population = imagenet(folder)
-    yield from (Case(IMAGENET, population, *size) for size in SIZES[1000])
+    yield from (Case("ImageNet, 19 nets", population, *size) for size in SIZES[1000])
 
 
 def imagenet(folder: Path) -> Population:
@@ -128,14 +109,17 @@ def measure(case: Case, seeds: Sequence[int]) -> list[str]:
     sizes = [f"{size:.4g}" for size in found[:, :6].mean(axis=0)]
     largest, worst, seconds = found[:, 5].max(), found[:, 6].max(), found[:, 7].min()
     ends = [f"{largest:.4g}", f"{worst:.4f}", f"{seconds:.1f}"]
-    return [case.name, rows_of(case), f"{case.n_target:,}", str(len(seeds)), *sizes, *ends]
+    rows = case.n_source if isinstance(case.n_source, str) else f"{case.n_source:,}"
+    return [case.name, rows, f"{case.n_target:,}", str(len(seeds)), *sizes, *ends]
 
 
 def one_draw(case: Case, seed: int) -> list[float]:
     """Sizes, error and seconds of one draw with a target mix of its own."""
-    population, task = case.population, Task(EPSILON, DELTA)
-    mix, tally = drawn(case, seed)
-    counts, n_classes = tally.class_counts, tally.n_classes
+    population, task, rng = case.population, Task(EPSILON, DELTA), np.random.default_rng(seed)
+    n_classes = len(population.classes)
+    mix, counts = rng.dirichlet(np.full(n_classes, 0.5)), case.counts(rng)
+    tally = draw_source(population, counts, rng)
+    tally += Tally.from_target(population.draw(mix, case.n_target, rng)[0], soft=False)
     any_mix = thresholds_at_ranks(tally, ranks_for_any_mix(counts, epsilon=EPSILON, delta=DELTA))
     start = time.process_time()
     certified = PSLP().solve(tally, task).thresholds
@@ -147,38 +131,6 @@ def one_draw(case: Case, seed: int) -> list[float]:
     known = if_the_mix_were_known(tally, mix)
     shown: list[FloatArray] = [best, floor, known, any_mix, PSLW().solve(tally, task).thresholds, certified]
     return [*(population.size(each, mix) for each in shown), population.error(certified, mix), seconds]
-
-
-def drawn(case: Case, seed: int) -> tuple[FloatArray, Tally]:
-    """The target mix and the tally of one draw."""
-    rng = np.random.default_rng(seed)
-    n_classes = len(case.population.classes)
-    mix, counts = rng.dirichlet(np.full(n_classes, 0.5)), case.counts(rng)
-    tally = draw_source(case.population, counts, rng)
-    return mix, tally + Tally.from_target(case.population.draw(mix, case.n_target, rng)[0], soft=False)
-
-
-def one_class_that_decides(case: Case) -> str:
-    """The class whose share has the largest bound, in the worst draw of those that constants were chosen on."""
-    mix, tally = drawn(case, WORST_OF_DEVELOPMENT)
-    found = PSLP().solve(tally, Task(EPSILON, DELTA))
-    assert found.prevalence is not None  # the bound is tried with so many rows
-    label = int(np.argmax(found.prevalence.upper))
-    source, target = detector_counts(tally)
-    most, rows = float(found.prevalence.upper[label]), int(tally.class_counts[label])
-    missed = int(tally.misses(found.thresholds)[label])
-    return (
-        f"Seed {WORST_OF_DEVELOPMENT}, {case.name}, {rows_of(case)} source rows: "
-        f"{case.population.size(found.thresholds, mix):.1f} labels. The class with the largest bound is number "
-        f"{label}. Of its {rows} source rows {source[0, label]} are predicted right and {source[-1, label]} have "
-        f"a score of at least 1/64, as {target[-1, label]} target rows have. Its share of the target is "
-        f"{100 * mix[label]:.2f} %, and the bound {100 * most:.2f} %. The sets miss {missed} of the {rows} rows."
-    )
-
-
-def rows_of(case: Case) -> str:
-    """How many source rows there are, in words for the table."""
-    return f"{case.n_source:,}" if isinstance(case.n_source, int) else case.n_source
 
 
 def hidden_error(mix: FloatArray, counts: IntArray) -> float:

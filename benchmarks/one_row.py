@@ -15,7 +15,7 @@ import numpy as np
 from benchmarks.lab import Blocks, Lab
 from benchmarks.made_up import both_domains
 from benchmarks.measure import seconds_of
-from benchmarks.page import conditions
+from benchmarks.page import report
 from pacshift import Certificate, calibrate
 from paper.experiments.summary import markdown_table
 
@@ -34,7 +34,7 @@ def run(lab: Lab) -> Blocks:
     for n_classes in lab.choose(N_CLASSES, N_CLASSES[:1]):
         lab.say(f"one-row: {n_classes:,} classes")
         rows += measured(n_classes, repeats)
-    yield "one-row", f"{conditions('one-row')}\n\n{markdown_table(HEADINGS, rows, left=1)}"
+    yield "one-row", report("one-row", markdown_table(HEADINGS, rows, left=1))
 
 
 def measured(n_classes: int, repeats: int) -> Iterator[tuple[str, ...]]:

@@ -13,15 +13,7 @@ DOCS = ROOT / "docs"
 RESULTS = ROOT / "benchmarks" / "results"
 BLOCKS = {
     "docs/performance.md": ("in-short",),
-    "benchmarks/results/performance.md": (
-        "picture",
-        "history",
-        "speed",
-        "quality",
-        "prevalence",
-        "core",
-        "startup",
-    ),
+    "benchmarks/results/performance.md": ("picture", "history", "speed", "quality", "core", "startup"),
     "benchmarks/results/serving.md": ("one-row",),
     "benchmarks/results/solvers.md": ("solvers",),
     "benchmarks/results/scale.md": ("rows", "classes", "files", "workers", "cost"),
@@ -32,7 +24,7 @@ BLOCKS = {
     "benchmarks/results/judges.md": ("judges", "judges-shift"),
     "benchmarks/results/boxes.md": ("boxes",),
     "benchmarks/results/sharpness.md": ("sharpness",),
-    "benchmarks/results/power.md": ("power", "power-unseen"),
+    "benchmarks/results/power.md": ("power",),
     "benchmarks/results/few-labels.md": ("labels", "lazy-labels"),
     "benchmarks/results/after-refusal.md": ("after-refusal", "after-refusal-validity"),
     "benchmarks/results/plans.md": ("plans",),
@@ -42,7 +34,7 @@ BLOCKS = {
     "benchmarks/results/many-classes.md": ("many",),
     "paper/data-sets.md": ("shipped", "twins"),
     "docs/reproduce.md": ("reproduce-short",),
-    "benchmarks/results/reproduce.md": ("verdicts", "questions", "panels", "figures", "counts", "heart-misses"),
+    "benchmarks/results/reproduce.md": ("verdicts", "questions", "panels", "figures", "counts"),
 }
 """Pages with the blocks that the lab writes. Those of the site are in docs/, the others in RESULTS."""
 
@@ -97,6 +89,13 @@ def conditions(part: str, packages: Sequence[str] = ("NumPy", "SciPy"), stage: S
     if stage:
         lines += [f"{name} could not be measured: `{reason}`." for name, reason in stage.missing.items()]
     return " ".join(lines)
+
+
+def report(
+    part: str, *texts: str, packages: Sequence[str] = ("NumPy", "SciPy"), stage: Stage | None = None
+) -> str:
+    """What a part writes into its block: the conditions, then tables and paragraphs."""
+    return "\n\n".join([conditions(part, packages, stage), *(text.strip() for text in texts if text)])
 
 
 def processor() -> str:

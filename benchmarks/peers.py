@@ -28,7 +28,6 @@ PEERS = (
     Peer("crepes", "crepes", (("crepes==0.9.1", "scikit-learn"),)),  # imports scikit-learn without saying so
     Peer("puncc", "puncc", (("puncc==0.9.3",),)),
     Peer("ssbc", "ssbc", (("ssbc==1.4.0",),)),
-    Peer("ppi", "ppi-python", (("ppi-python==0.2.3",),)),
     Peer(
         "torchcp",
         "torchcp",
@@ -75,10 +74,6 @@ THEIRS = (
     Entry("crepes", "plain", "crepes", _MARGINAL),
     Entry("crepes", "class-conditional", "crepes class-conditional", _BY_CLASS),
 )
-
-
-MIX_PEER = Entry("ppi", "label shift", "ppi_py", "each share lies in its interval with confidence 1 - δ")
-"""The peer that bounds label mixes."""
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.heart import misses_table
 from benchmarks.lab import Blocks, Lab
 from benchmarks.page import DOCS
 from benchmarks.peers import ROOT
@@ -90,7 +89,6 @@ def run(lab: Lab) -> Blocks:
     yield "questions", verdict_table(paper, exact, paper_says=False)
     yield "panels", panel_table(paper)
     yield "counts", folded("All counts", counts_table(paper, exact) + "\n" + describe_run(paper.here))
-    yield "heart-misses", folded("Whom the sets miss on the heart panels", misses_table(lab))
     yield "figures", figure_list(paper.here)
     yield "shipped", shipped_table(lab.data)
 

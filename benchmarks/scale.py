@@ -15,7 +15,7 @@ from typing import Any
 
 from benchmarks.lab import Blocks, Lab
 from benchmarks.measure import megabytes
-from benchmarks.page import conditions
+from benchmarks.page import report
 from benchmarks.peers import answer_of
 from benchmarks.scale_jobs import generate
 from pacshift.parallel import cores
@@ -30,6 +30,7 @@ FILES_ROWS = 4_000_000
 SMALLER = 200
 """How many times fewer rows a small run has."""
 
+ARROW = ("NumPy", "pyarrow")
 COMPARED = (
     "bare scan", "count", "throughput / bare scan", "bare scan, processor", "count, processor", "ratio",
 )  # fmt: skip
@@ -51,7 +52,7 @@ def by_rows(lab: Lab) -> Blocks:
     growth = peaks["float64", sizes[-1]] / peaks["float64", sizes[0]]
     flat = f"Peak memory with {sizes[-1] // sizes[0]} times as many rows: {growth:.2f} times as much."
     headings = ["rows × 10", "scores", *COMPARED, "peak memory, count", "peak memory, sets"]
-    yield "rows", report("scale-rows", markdown_table(headings, lines), flat)
+    yield "rows", report("scale-rows", markdown_table(headings, lines), flat, packages=ARROW)
 
 
 def by_classes(lab: Lab) -> Blocks:
@@ -68,7 +69,7 @@ def by_classes(lab: Lab) -> Blocks:
         lines.append([f"{n_classes:,}", kind, f"{rows:,}", *compared(speed), polars, megabytes(peak)])
         lab.say(f"scale-classes {n_classes:,} {kind}")
     headings = ["classes", "columns", "rows", *COMPARED, "Polars / counts alone", "peak memory"]
-    yield "classes", report("scale-classes", markdown_table(headings, lines), packages=("pyarrow", "Polars"))
+    yield "classes", report("scale-classes", markdown_table(headings, lines), packages=(*ARROW, "Polars"))
 
 
 def by_files(lab: Lab) -> Blocks:
@@ -81,7 +82,7 @@ def by_files(lab: Lab) -> Blocks:
         lab.say(f"scale-files {files:,}")
     rows = FILES_ROWS // lab.choose(1, SMALLER)
     headings = [f"files of {rows:,} rows in all", *COMPARED, "peak memory"]
-    yield "files", report("scale-files", markdown_table(headings, lines))
+    yield "files", report("scale-files", markdown_table(headings, lines), packages=ARROW)
 
 
 def by_workers(lab: Lab) -> Blocks:
@@ -96,7 +97,7 @@ def by_workers(lab: Lab) -> Blocks:
                 lines.append([engine, f"{count}", f"{job(lab, path=path, **kind)['tally']:.2f} s"])
                 lab.say(f"scale-workers {engine} {count}")
     headings = ["engine", "cores", f"count of {FILES_ROWS // lab.choose(1, SMALLER):,} rows × 10"]
-    yield "workers", report("scale-workers", markdown_table(headings, lines, left=1))
+    yield "workers", report("scale-workers", markdown_table(headings, lines, left=1), packages=ARROW)
 
 
 def cost(lab: Lab) -> Blocks:
@@ -120,7 +121,7 @@ def cost(lab: Lab) -> Blocks:
         lines.append([f"{n_classes:,}", f"{scores * 8 / 1e12:,.1f} TB", *times, megabytes(n_classes**2 * 8)])
     engines = ["one core", f"on {cores()} cores", "on 256 cores"]
     headings = ["classes", "scores as float64", *engines, "soft sums, if kept"]
-    yield "cost", report("scale-cost", "\n".join(facts), markdown_table(headings, lines, left=1))
+    yield "cost", report("scale-cost", "\n".join(facts), markdown_table(headings, lines, left=1), packages=ARROW)
 
 
 @contextmanager
@@ -162,8 +163,3 @@ def duration(seconds: float) -> str:
         if seconds >= 2 * size:
             return f"{seconds / size:,.1f} {unit}"
     return f"{seconds:.1f} s"
-
-
-def report(part: str, *texts: str, packages: tuple[str, ...] = ("pyarrow",)) -> str:
-    """Conditions and tables."""
-    return "\n\n".join([conditions(part, ("NumPy", *packages)), *(text.strip() for text in texts)])

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchmarks.lab import Blocks, Lab
-from benchmarks.page import conditions
+from benchmarks.page import report
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.bounds import Interval
 from pacshift.errors import AssumptionError
@@ -16,15 +16,9 @@ from paper.experiments.summary import markdown_table
 
 DELTA = 0.05
 HEADINGS = (
-    "classes",
-    "source rows (mix)",
-    "target rows (mix)",
-    "right, by class",
-    "region",
-    "**shares**",
-    "truth inside",
+    "classes", "source rows (mix)", "target rows (mix)", "right, by class", "region", "**shares**", "truth inside",
     "ms",
-)
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -106,8 +100,7 @@ def run(lab: Lab) -> Blocks:
                 f"{1000 * seconds / repeats:.0f}",
             )
         )
-    command = "shares" + (f" --trials {lab.trials}" if lab.trials else "")
-    yield "shares", f"{conditions(command)}\n\n{markdown_table(HEADINGS, lines, left=4).strip()}"
+    yield "shares", report(lab.command("shares"), markdown_table(HEADINGS, lines, left=4))
 
 
 def _mix(shares: tuple[float, ...]) -> str:

@@ -6,7 +6,7 @@ from unittest.mock import patch
 import numpy as np
 
 from benchmarks.lab import Blocks, Lab
-from benchmarks.page import conditions
+from benchmarks.page import report
 from pacshift import Certificate, Population, calibrate
 from pacshift.mix import lp
 from pacshift.mix.lp import HighspyProgram, ScipyProgram
@@ -23,7 +23,7 @@ def run(lab: Lab) -> Blocks:
     for n_classes, n_rows in lab.choose(CASES, CASES[:1]):
         lab.say(f"solvers: {n_classes} classes")
         rows.append(measured(n_classes, n_rows, lab.choose(3, 1)))
-    yield "solvers", f"{conditions('solvers', ('SciPy', 'highspy'))}\n\n{markdown_table(HEADINGS, rows, left=0)}"
+    yield "solvers", report("solvers", markdown_table(HEADINGS, rows, left=0), packages=("SciPy", "highspy"))
 
 
 def measured(n_classes: int, n_rows: int, repeats: int) -> tuple[str, ...]:

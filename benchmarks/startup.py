@@ -7,7 +7,7 @@ from typing import Any
 
 from benchmarks.lab import Blocks, Lab
 from benchmarks.measure import megabytes
-from benchmarks.page import conditions
+from benchmarks.page import report
 from benchmarks.picture import whole_process
 from paper.experiments.summary import markdown_table
 
@@ -34,4 +34,4 @@ def run(lab: Lab) -> Blocks:
         for title, (seconds, peak) in least.items()
     ]
     headings = ("process", "least time", "ratio to NumPy and special functions", "peak memory")
-    yield "startup", f"{conditions('startup')}\n\n{markdown_table(headings, rows, left=1)}"
+    yield "startup", report("startup", markdown_table(headings, rows, left=1))

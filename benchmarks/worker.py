@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.contestants import Contestant, Given, MixContestant, Predictions
+from benchmarks.contestants import Contestant, Given
 from benchmarks.measure import resident_growth, run_times
 
 WARM_ROWS = 2_000
@@ -23,7 +23,7 @@ def main() -> None:
     job = json.loads(Path(sys.argv[1]).read_text())
     np.random.seed(0)  # noqa: NPY002  # peers draw from NumPy's global generator
     contestant = importlib.import_module(f"benchmarks.contestants.{job['library']}").SETTINGS[job["setting"]]
-    kinds: dict[str, Any] = {"speed": speed, "quality": quality, "prevalence": prevalence}
+    kinds: dict[str, Any] = {"speed": speed, "quality": quality}
     print(json.dumps(kinds[job["kind"]](contestant, job)))
 
 
@@ -104,15 +104,6 @@ def quality(contestant: Contestant, job: dict[str, Any]) -> list[dict[str, float
         size = float(population["target_weights"] @ sets.sum(axis=1))
         results.append({"error": error["target"], "error_before": error["source"], "size": size})
     return results
-
-
-def prevalence(contestant: MixContestant, job: dict[str, Any]) -> dict[str, Any]:
-    """Intervals of every draw and class, and the processor seconds of one draw."""
-    arrays = np.load(f"{job['folder']}/predictions.npz")
-    draws = zip(arrays["labels"], arrays["predicted"], arrays["target"], strict=True)
-    start = time.process_time()
-    made = [contestant.intervals(Predictions(*draw, job["n_classes"], job["delta"])).tolist() for draw in draws]
-    return {"intervals": made, "seconds": (time.process_time() - start) / len(made)}
 
 
 if __name__ == "__main__":

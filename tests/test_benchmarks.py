@@ -43,10 +43,10 @@ SMOKE = {
         "| made up: 15 % of rows are noise |",
     ],
     "plans": ["| heart-natural-small-0.1 |", "Within 5 % on average: ", "made for 90 % of cases held the size"],
-    "history prevalence": ["| date | version | calibrate PS / floor |", "| 2 | 55 % | 1,000 | 2 | 1.000 |"],
+    "history": ["| date | version | calibrate PS / floor |"],
     "shares": ["| 2 | 200 (.5 each) | 1,000 (.5 each) | .7, .9 |"],
     "hunt": ["| coins, ties 3416/500 |", "| test of label shift |", "| `class_epsilon` |", "Not judged: WCP"],
-    "power": ["| simulated, 3 classes | logits times 0.3 | 2 |"],
+    "power": ["| simulated |", "| probabilities to the power 0.67 |", "| false alarms, level 0.05 | 0 of 3 |"],
 }
 SLOW = {
     "speed": ["| contestant | domains | calibrate |"],

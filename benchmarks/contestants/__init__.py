@@ -18,25 +18,6 @@ class Given:
     delta: float
 
 
-@dataclass(frozen=True, eq=False)
-class Predictions:
-    """What intervals of a label mix are made from: labels of the source, predictions of both sides."""
-
-    labels: NDArray[Any]
-    predicted: NDArray[Any]
-    target: NDArray[Any]
-    n_classes: int
-    delta: float
-
-
-class MixContestant(Protocol):
-    """A library that bounds the target's label mix."""
-
-    def intervals(self, given: Predictions) -> NDArray[Any]:
-        """Lower and upper ends, one row per class."""
-        ...
-
-
 class Contestant(Protocol):
     """The steps that are timed, and the sets as a boolean matrix so that everybody is judged alike."""
 
