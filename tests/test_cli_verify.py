@@ -38,7 +38,7 @@ def test_other_data_end_with_exit_code_4(data: Data, tmp_path: Path) -> None:
     assert result.exit_code == 4
     assert "does not match: these data give another certificate" in result.stdout
     assert "n_target: the certificate says" in result.stdout
-    assert "Origin: target: other files than those on record, by their SHA-256." in result.stdout
+    assert "Origin: target: other files, or other rows of them, than those on record." in result.stdout
 
 
 def test_a_rewritten_file_with_the_same_rows_is_a_matter_of_provenance(data: Data, tmp_path: Path) -> None:
@@ -47,7 +47,9 @@ def test_a_rewritten_file_with_the_same_rows_is_a_matter_of_provenance(data: Dat
     document = json.loads(good("verify", data.certificate, again, data.target, "--json").stdout)
     assert document["verdict"] == "match-other-files"
     assert document["differences"] == []
-    assert document["provenance_differences"] == ["source: other files than those on record, by their SHA-256"]
+    assert document["provenance_differences"] == [
+        "source: other files, or other rows of them, than those on record"
+    ]
 
 
 def test_labels_of_the_target_are_asked_for(data: Data, tmp_path: Path) -> None:

@@ -230,7 +230,7 @@ def test_what_is_left_out_with_groups_is_said_by_every_command(tmp_path: Path) -
     forged = json.loads(made.read_text())
     forged["provenance"]["inputs"][0] |= {"left_out": 0, "left_out_why": {}}
     made.write_text(json.dumps(seal(forged)))
-    assert "source: other rows were left out than those on record" in run(*verify).stdout
+    assert "source: other files, or other rows of them, than those on record" in run(*verify).stdout
     result = run("check", made, first, *scores, *options)
     assert result.exit_code == 4
     assert "These are the source's rows" in result.stdout  # its SHA-256 is known, whatever rows were chosen

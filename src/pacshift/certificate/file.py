@@ -1,12 +1,12 @@
 """The certificate as a file: versioned JSON, one row per class, readable by a person, exact to the bit.
 
-``FIELDS`` and ``CLASS_FIELDS`` name every field once: what may stand in it, and how two certificates of the same
-data may differ. What is written and read, and the JSON Schema, follow from them.
+``FIELDS`` and ``CLASS_FIELDS`` name every field once, and what may stand in it. What is written and read, and the
+JSON Schema, follow from them.
 """
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
@@ -30,33 +30,16 @@ if TYPE_CHECKING:
 
 FORMAT, VERSION = "pacshift-certificate", 1
 
-Compared: TypeAlias = Literal[
-    "equal", "downward", "rounding", "words", "origin", "columns", "used", "maker", "file"
-]
-"""How ``verify`` compares a field:
-
-- ``equal``: exactly.
-- ``downward``: a threshold may be lower by rounding, never higher: a higher one misses more.
-- ``rounding``: solvers of linear programs compute bounds to about six digits.
-- ``words``: may change from version to version; with the same code they must be equal.
-- ``origin``: code and data on record; another one is said, and is no difference.
-- ``columns``: where frames or tables were given, which have names; else it is the maker's word.
-- ``used``: with these the certificate is made again, so numbers differ if they are not those of its making.
-- ``maker``: the maker's word. Nothing in the data tells.
-- ``file``: of the file itself, checked when it is read; its words are compared with its own numbers.
-"""
-
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A field of the file: its name, what may stand in it, how it is compared, and what Python calls it.
+    """A field of the file: its name, what may stand in it, and what Python calls it.
 
     Of a class's row also ``column``: what is made of the values of all classes.
     """
 
     name: str
     kind: Kind
-    compared: Compared = "equal"
     attribute: str = ""
     column: Callable[[list[Any]], Any] = tuple
 
@@ -124,15 +107,15 @@ def _bounds(name: str, kind: Kind, attribute: str) -> Field:
         return Interval(lower, upper)
 
     ends = OrNull(ListOf(kind, least=2, most=2), absent=True)
-    return Field(name, ends, "rounding", attribute, _optional(name, interval))
+    return Field(name, ends, attribute, _optional(name, interval))
 
 
 _COUNTED = _optional("target_predicted", COUNTS.made)
 CLASS_FIELDS = (
-    Field("name", NAME, "equal", "classes", check_classes),
-    Field("threshold", CUT, "downward", "thresholds", SHARES.made),
-    Field("source_examples", COUNT, "equal", "class_counts", COUNTS.made),
-    Field("target_predicted", OrNull(COUNT, absent=True), "equal", "predicted_counts", _COUNTED),
+    Field("name", NAME, "classes", check_classes),
+    Field("threshold", CUT, "thresholds", SHARES.made),
+    Field("source_examples", COUNT, "class_counts", COUNTS.made),
+    Field("target_predicted", OrNull(COUNT, absent=True), "predicted_counts", _COUNTED),
     _bounds("weight", WEIGHT, "weights"),
     _bounds("prevalence", COMPUTED, "prevalence"),
     _bounds("missed", COMPUTED, "class_miss"),
@@ -152,7 +135,7 @@ ASSUMPTION = record(
     noticeable=ListOf(record(Noticeable, size=SHARE), most=2),  # one of each kind
 )
 FIELDS = (
-    Field("in_words", ListOf(TEXT), "file"),
+    Field("in_words", ListOf(TEXT)),
     Field("guarantee", codec.choice(*get_args(Guarantee))),
     Field("epsilon", RATE),
     Field("delta", RATE),
@@ -160,8 +143,8 @@ FIELDS = (
     Field("options", codec.OBJECT),
     Field("method_facts", record(MethodFacts), attribute="facts"),
     Field("score", SCORE),
-    Field("columns", record(Columns).or_null, "columns"),
-    Field("provenance", record(Provenance), "origin"),
+    Field("columns", record(Columns).or_null),
+    Field("provenance", record(Provenance)),
     Field("never_empty", codec.FLAG),
     Field("softmax", codec.FLAG),
     Field("n_source", COUNT),
@@ -169,42 +152,18 @@ FIELDS = (
     Field("n_target_labels", COUNT),
     Field("source_grouped", record(Grouped).or_null),
     Field("target_grouped", record(Grouped).or_null),
-    Field("accuracy_at_least", SHARE.or_null, "rounding", "accuracy"),
+    Field("accuracy_at_least", SHARE.or_null, "accuracy"),
     Field("class_epsilon", RATE.or_null),
     Field("contamination", SHARE),
-    Field("assumption", ASSUMPTION.or_null, "rounding"),
-    Field("source_scores", record(ScoreKind).or_null, "rounding", "score_kind"),
-    Field("reasons", ListOf(TEXT), "words"),
-    Field("notes", ListOf(TEXT), "words"),
+    Field("assumption", ASSUMPTION.or_null),
+    Field("source_scores", record(ScoreKind).or_null, "score_kind"),
+    Field("reasons", ListOf(TEXT)),
+    Field("notes", ListOf(TEXT)),
     Field("classes", ListOf(CLASS, list, least=2)),
     Field("target_set_sizes", COUNTS.or_null, attribute="set_sizes"),
 )
 DOCUMENT = Entries({field.name: field.kind for field in FIELDS})
 _MADE_HERE = ("in_words", "classes")
-
-_INSIDE: dict[Compared, tuple[str, ...]] = {
-    "file": ("format", "version", codec.CHECKSUM),
-    "maker": tuple(f"provenance.{name}" for name in ("created", "model_id", "note", "valid_until", "command")),
-    "used": ("provenance.seed", "provenance.counting", "provenance.asked_method"),
-    "equal": ("assumption.refuted",),
-    "words": (
-        *(f"method_facts.{name}" for name in ("idea", "extra_assumption", "version")),
-        *(f"assumption.{name}" for name in ("groups", "finding")),
-    ),
-}
-COMPARED: dict[str, Compared] = {
-    **{field.name: field.compared for field in FIELDS},
-    **{f"classes[].{field.name}": field.compared for field in CLASS_FIELDS},
-    **{path: how for how, paths in _INSIDE.items() for path in paths},
-}
-"""How each field is compared, where one says something else than the field that it lies in."""
-
-
-def how_compared(path: str) -> Compared:
-    """How a field is compared: as ``COMPARED`` says of it, or of the nearest field around it."""
-    while path and path not in COMPARED:
-        path = path[:-2] if path.endswith("[]") else path.rpartition(".")[0]
-    return COMPARED.get(path, "equal")
 
 
 def json_schema() -> dict[str, Any]:

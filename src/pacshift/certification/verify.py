@@ -3,19 +3,19 @@
 import math
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from pacshift.arrays import LabelsLike, ScoresLike
 from pacshift.certificate import Certificate
-from pacshift.certificate.file import COMPARED, Compared, how_compared, to_document, words_in
+from pacshift.certificate.file import to_document, words_in
 from pacshift.certificate.provenance import Provenance
 from pacshift.certification.certify import certify
 from pacshift.certification.counted import count, measured, opened
 from pacshift.certification.request import Request, check_request, require_fit
 from pacshift.errors import AssumptionError, InputError, UninformativeWarning
-from pacshift.files.codec import is_number
+from pacshift.files.codec import CHECKSUM, is_number
 from pacshift.labels.sheet import LabelSheet
 from pacshift.methods import METHODS, Method, resolve_method
 from pacshift.methods.accept import ACCEPTING
@@ -23,6 +23,7 @@ from pacshift.rows.base import CheckedRows
 from pacshift.scores.frames import column_names
 from pacshift.scores.transforms import TransformFunction
 from pacshift.tally import Tally
+from pacshift.tally.inputs import Input
 from pacshift.words.findings import verification_in_words
 from pacshift.words.verdicts import word_of
 from pacshift.words.visible import visible
@@ -35,11 +36,18 @@ SAME_THRESHOLD = 1e-12
 """Relative amount by which a threshold may be lower: another machine may round the last digit otherwise. A higher
 one misses more, by all rows at it if scores repeat."""
 
-COMPARED_HERE: tuple[Compared, ...] = ("equal", "downward", "rounding", "words")
-"""What else there is, ``origins`` compares or lists."""
-
 SAME_BOUND = 1e-6
 """Relative difference of bounds that is rounding: solvers of linear programs compute them to about this."""
+
+RECORDED = ("format", "version", CHECKSUM, "in_words", "columns", "provenance")
+"""Fields of the file that no data give again: ``compare_origins`` compares what can be, and lists the others."""
+
+WORDS, WORDED = ("reasons", "notes"), ("method_facts", "assumption")
+"""Fields that are texts, and fields that hold some. They are compared only where the code is the same, because
+another version may say it in other words."""
+
+MAKERS_WORD = ("created", "model_id", "note", "valid_until", "command")
+"""Fields of the provenance of which the data tell nothing."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -182,26 +190,26 @@ def verify(
             f"the data have the classes {classes!r}, the certificate {stored.classes!r}. "
             "Verify it with the data that it was made from."
         )
-    numbers, words = list[str](), list[str]()
-    found: Certificate | None = None
+    recomputed: Certificate | None = None
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UninformativeWarning)
-            found = certify(data, chosen, request.for_classes(classes))
+            recomputed = certify(data, chosen, request.for_classes(classes))
     except AssumptionError as refusal:
-        numbers = [f"nothing can be certified from these data: {refusal}"]
-    if found is not None:
-        found = found if stored.set_sizes is None else measured(found, data)
-        now = found.provenance
-        numbers, words = differences(stored, found)
-        if not isinstance(certificate, Certificate) and words_in(certificate) != to_document(stored)["in_words"]:
-            words.append("in_words is not what the numbers of the file say")
-        if (made.pacshift_version, made.code, made.solver) == (now.pacshift_version, now.code, now.solver):
-            numbers, words = numbers + words, []  # nothing else can be the reason
-    origin, unverified = origins(stored, None if found is None else found.provenance, named=named)
-    verdict: VerifyVerdict = "mismatch" if numbers else "match-other-files" if origin or words else "match"
-    text = visible(verification_in_words(verdict, numbers, [*origin, *words], unverified), keep="\n")
-    return Verification(verdict, tuple(numbers), (*origin, *words), tuple(unverified), text, found)
+        differences = [f"nothing can be certified from these data: {refusal}"]
+    now = None if recomputed is None else recomputed.provenance
+    origin, unverified = compare_origins(stored, now, named=named)
+    if recomputed is not None and now is not None:
+        recomputed = recomputed if stored.set_sizes is None else measured(recomputed, data)
+        same_code = (made.pacshift_version, made.code, made.solver) == (now.pacshift_version, now.code, now.solver)
+        differences = compare(stored, recomputed, same_code=same_code)
+        if not same_code:
+            unverified.append("words: other code may write others")
+        elif not isinstance(certificate, Certificate) and words_in(certificate) != to_document(stored)["in_words"]:
+            differences.append("in_words is not what the numbers of the file say")
+    verdict: VerifyVerdict = "mismatch" if differences else "match-other-files" if origin else "match"
+    text = visible(verification_in_words(verdict, differences, origin, unverified), keep="\n")
+    return Verification(verdict, tuple(differences), tuple(origin), tuple(unverified), text, recomputed)
 
 
 def method_of(certificate: Certificate, method: Method | None) -> Method:
@@ -242,51 +250,52 @@ def request_of(certificate: Certificate) -> Request:
     return check_request(**promised, known_mix=known_mix, weights=weights, rng=seed)
 
 
-def differences(stored: Certificate, found: Certificate) -> tuple[list[str], list[str]]:
-    """Numbers that differ and words that differ, a sentence each; every field is compared as ``COMPARED`` says."""
-    numbers, words = dict[str, str](), dict[str, str]()
-    documents = (to_document(one) for one in (stored, found))
-    # Classes by name, because that is how people speak of them.
-    said, made = (one | {"classes": {repr(row["name"]): row for row in one["classes"]}} for one in documents)
-    for path, compared, before, now in _walk(said, made, "", ""):
-        name = path.partition("[")[0]  # of a list that differs the first place is enough
-        if compared == "words":
-            words.setdefault(name, f"{name} is worded otherwise")
-        else:
-            texts = (text if len(text) <= 60 else f"{text[:57]}..." for text in map(repr, (before, now)))
-            numbers.setdefault(name, "{}: the certificate says {}, these data give {}".format(path, *texts))
-    return list(numbers.values()), list(words.values())
+def compare(stored: Certificate, recomputed: Certificate, *, same_code: bool) -> list[str]:
+    """Where two certificates of the same data differ, a sentence for each field; texts only with the same code."""
+    sentences = dict[str, str]()
+    before, after = to_document(stored), to_document(recomputed)
+    for document in (before, after):  # by name, because that is how people speak of them
+        document["classes"] = {repr(row["name"]): row for row in document["classes"]}
+    skipped = RECORDED if same_code else RECORDED + WORDS
+    for name in (name for name in before if name not in skipped):
+        for path, old, new in list_differences(before[name], after[name], name):
+            if not same_code and name in WORDED and isinstance(old, str) and isinstance(new, str):
+                continue
+            texts = (text if len(text) <= 60 else f"{text[:57]}..." for text in map(repr, (old, new)))
+            of_list = path.partition("[")[0]  # of a list that differs the first place is enough
+            sentences.setdefault(of_list, "{}: the certificate says {}, these data give {}".format(path, *texts))
+    return list(sentences.values())
 
 
-def _walk(said: Any, made: Any, path: str, field: str) -> Iterator[tuple[str, Compared, Any, Any]]:
-    """Every place where two documents differ, with its name for people and how it was compared."""
-    if isinstance(said, dict) and isinstance(made, dict):
-        for name in [*said, *(name for name in made if name not in said)]:
-            below = "classes[]" if field == "classes" else f"{field}.{name}" if field else name
-            yield from _walk(said.get(name), made.get(name), f"{path}.{name}" if path else name, below)
-    elif isinstance(said, list) and isinstance(made, list) and len(said) == len(made):
-        for place, (one, other) in enumerate(zip(said, made, strict=True)):
-            yield from _walk(one, other, f"{path}[{place}]", f"{field}[]")
-    else:
-        compared, same = how_compared(field), bool(said == made)
-        if is_number(said) and is_number(made) and not same:
-            if compared == "downward":
-                same = 0 < made - said <= SAME_THRESHOLD * abs(made)
-            elif compared == "rounding":
-                same = math.isclose(said, made, rel_tol=SAME_BOUND, abs_tol=SAME_BOUND)
-        if compared in COMPARED_HERE and not same:
-            yield path, compared, said, made
+def list_differences(before: Any, after: Any, path: str) -> Iterator[tuple[str, Any, Any]]:
+    """Every place where two documents differ by more than rounding, with its name and both values."""
+    if isinstance(before, dict) and isinstance(after, dict):
+        for name in before | after:
+            yield from list_differences(before.get(name), after.get(name), f"{path}.{name}")
+    elif isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
+        for place, pair in enumerate(zip(before, after, strict=True)):
+            yield from list_differences(*pair, f"{path}[{place}]")
+    elif before != after and not (is_number(before) and is_number(after) and is_rounding(before, after, path)):
+        yield path, before, after
 
 
-def origins(stored: Certificate, now: Provenance | None, *, named: bool) -> tuple[list[str], list[str]]:
+def is_rounding(before: float, after: float, path: str) -> bool:
+    """Whether two numbers that differ may be the same on another machine. A threshold may never be higher."""
+    if isinstance(before, int) and isinstance(after, int):  # counts
+        return False
+    if path.endswith(".threshold"):
+        return 0 < after - before <= SAME_THRESHOLD * abs(after)
+    return math.isclose(before, after, rel_tol=SAME_BOUND, abs_tol=SAME_BOUND)
+
+
+def compare_origins(stored: Certificate, now: Provenance | None, *, named: bool) -> tuple[list[str], list[str]]:
     """What is on record about code and data and is another one ``now``; and what cannot be compared.
 
     ``named``: the data have the names of the columns that the certificate was made from, and were read by them.
     """
     made = stored.provenance
-    stated = [name.partition(".")[2] for name, compared in COMPARED.items() if compared == "maker"]
-    said = [name for name in stated if getattr(made, name) is not None]
-    differ, unverified = list[str](), [f"{', '.join(said)}: the maker's word"]
+    stated = ", ".join(name for name in MAKERS_WORD if getattr(made, name) is not None)
+    differences, unverified = list[str](), [f"{stated}: the maker's word"]
     if stored.columns is not None and not named:
         unverified.insert(0, "columns: the maker's word, because these data have no names of columns")
     if stored.n_target_labels:
@@ -295,28 +304,24 @@ def origins(stored: Certificate, now: Provenance | None, *, named: bool) -> tupl
     if made.code is None:
         unverified.append("the file does not say by which code it was made")
     if now is None:
-        return differ, unverified
+        return differences, unverified
     for name, where in {"pacshift": "pacshift_version", "code": "code", "solver": "solver"}.items():
         before, after = getattr(made, where), getattr(now, where)
         if before != after and None not in (before, after):
-            differ.append(f"{name}: made by {before}, recomputed by {after}")
+            differences.append(f"{name}: made by {before}, recomputed by {after}")
     for role in ("source", "target"):
-        inputs = [[one for one in each.inputs if one.role == role] for each in (made, now)]
-        both = [*inputs[0], *inputs[1]]
-        if not all(inputs):
+        old, new = ([part for part in each.inputs if part.role == role] for each in (made, now))
+        if not old or not new:
             continue
-        if len({one.name is None for one in both}) > 1 or any(one.sha256 is None for one in both):
-            why = f"it is of another kind than the {role} on record, so SHA-256 tells nothing"
-            if all(one.sha256 is None for one in inputs[0]):
-                why = "the certificate has no SHA-256 of it"
-            unverified.append(f"{role}: {why}")
-            continue
-        hashes = [sorted(str(one.sha256) for one in each) for each in inputs]
-        left_out = [
-            sorted(((one.left_out, one.left_out_why, one.rows_read) for one in each), key=str) for each in inputs
-        ]
-        if hashes[0] != hashes[1]:
-            differ.append(f"{role}: other files than those on record, by their SHA-256")
-        if left_out[0] != left_out[1]:
-            differ.append(f"{role}: other rows were left out than those on record")
-    return differ, unverified
+        if any(part.sha256 is None for part in [*old, *new]):
+            unverified.append(f"{role}: there is no SHA-256 to compare")
+        elif len({part.name is None for part in [*old, *new]}) > 1:
+            unverified.append(f"{role}: it is of another kind than on record, so SHA-256 tells nothing")
+        elif list_digests(old) != list_digests(new):
+            differences.append(f"{role}: other files, or other rows of them, than those on record")
+    return differences, unverified
+
+
+def list_digests(inputs: Sequence[Input]) -> list[tuple[Any, ...]]:
+    """The SHA-256 of each file, with the rows that were left out."""
+    return sorted(((part.sha256, part.left_out, part.left_out_why, part.rows_read) for part in inputs), key=str)
