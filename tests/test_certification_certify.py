@@ -24,8 +24,8 @@ from pacshift import (
     read,
 )
 from pacshift.arrays import FloatArray
+from pacshift.certification.class_bounds import clean_epsilon
 from pacshift.certification.delta import ASSUMPTION_SHARE, CLASS_EPSILON_SHARE
-from pacshift.certification.trust import clean_epsilon
 from pacshift.methods import resolve_method
 from pacshift.methods.ps import capped
 from pacshift.ps_lp import theorem

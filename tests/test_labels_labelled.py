@@ -32,10 +32,10 @@ from pacshift.arrays import FloatArray
 from pacshift.assumption.inequalities import known_box
 from pacshift.bounds import binomial_cut, clean_shares
 from pacshift.certification.certify import certify as certify_counts
+from pacshift.certification.class_bounds import class_miss
 from pacshift.certification.counted import Data as Counts
 from pacshift.certification.delta import split_delta_one, split_delta_two
 from pacshift.certification.request import check_request
-from pacshift.certification.trust import class_miss
 from pacshift.labels.labelled import both_bounds, by_sheet, mix_bounds
 from pacshift.labels.sheet import RowDraw
 from pacshift.methods import PSC, PSLP, Oracle, Solution, Task, resolve_method

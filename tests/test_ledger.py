@@ -34,7 +34,7 @@ from pacshift import (
 from pacshift.acceptance import wealth
 from pacshift.acceptance.plan import N_RULES
 from pacshift.assumption import bets, check, inequalities, words
-from pacshift.certification import certify, delta, trust
+from pacshift.certification import certify, class_bounds, delta
 from pacshift.certification.delta import split_delta_one, split_delta_two
 from pacshift.certification.prevalence import prevalence as bound_shares
 from pacshift.certification.request import check_request
@@ -294,7 +294,7 @@ def every_rule(own: Given, line: Line, n_events: float) -> float:
 def all_ranks(own: Given, line: Line, n_events: float) -> float:
     """The band of class misses has two events at each of its ranks, of which two per class are looked at."""
     rows = own["tally"].class_counts + own["n_unknown"]
-    return sum(len(trust.band_ranks(total)) for total in rows.tolist())
+    return sum(len(class_bounds.band_ranks(total)) for total in rows.tolist())
 
 
 def chance_of_misses(given: Given, threshold: float) -> float:
@@ -377,7 +377,7 @@ def ledger(monkeypatch: pytest.MonkeyPatch) -> Ledger:
         lambda given: sum(asdict(given["plan"].shares).values()) * given["plan"].delta,
     )
     made.promise(few_labels, "mix_within", events=at_every_look)
-    made.promise(trust, "class_miss", events=all_ranks)
+    made.promise(class_bounds, "class_miss", events=all_ranks)
     made.promise(check, "check_assumption", lambda given: float(given["level"]))
     made.promise(certify, "check_label_shift", lambda given: 0.1 * given["request"].delta)
     # Rules are tested in turn, up to the first failure: a sequence is about one event (accept.md, Lemma 4).

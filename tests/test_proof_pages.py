@@ -13,7 +13,7 @@ import pytest
 
 import pacshift
 from pacshift import Monitor, Tally
-from pacshift.certification import delta, trust
+from pacshift.certification import class_bounds, delta
 from pacshift.monitor import verdict
 from pacshift.report import render_history
 from pacshift.report.history import NO_FEEDBACK
@@ -157,8 +157,8 @@ def test_shares_of_the_trust_pages_are_those_of_the_code() -> None:
     for words in (
         f"{delta.ASSUMPTION_SHARE:g}\\,\\delta",
         f"the limit costs\n${delta.CLASS_EPSILON_SHARE:g}\\,\\delta$",
-        f"a million rows need {len(trust.band_ranks(10**6)):,}",
-        rf"$\sqrt r/{1 / trust.RANK_STEP:g}$ apart",
+        f"a million rows need {len(class_bounds.band_ranks(10**6)):,}",
+        rf"$\sqrt r/{1 / class_bounds.RANK_STEP:g}$ apart",
     ):
         assert words in page
 

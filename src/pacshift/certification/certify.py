@@ -19,6 +19,7 @@ from pacshift.assumption import Assumption, check_assumption
 from pacshift.bounds import Interval
 from pacshift.certificate import Certificate
 from pacshift.certificate.provenance import AskedMethod, Counting, Provenance
+from pacshift.certification.class_bounds import class_miss, clean_epsilon
 from pacshift.certification.counted import Data, check_repeats
 from pacshift.certification.delta import (
     ASSUMPTION_SHARE,
@@ -28,7 +29,6 @@ from pacshift.certification.delta import (
     split_delta_two,
 )
 from pacshift.certification.request import Request
-from pacshift.certification.trust import class_miss, clean_epsilon
 from pacshift.errors import AssumptionError, InputError, UninformativeWarning, users_line
 from pacshift.files.origin import PACSHIFT_VERSION, TIME_FORMAT, code_identity, current_time
 from pacshift.labels.labelled import check_labelled, mix_within

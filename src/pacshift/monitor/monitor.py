@@ -14,9 +14,9 @@ from typing import Any
 
 from pacshift.arrays import IntArray, LabelsLike, ScoresLike
 from pacshift.certificate import Certificate
+from pacshift.certification.class_bounds import class_miss
 from pacshift.certification.counted import cut_of
 from pacshift.certification.request import Request, check_request, require_fit
-from pacshift.certification.trust import class_miss
 from pacshift.defaults import DELTA, EPSILON
 from pacshift.errors import InputError
 from pacshift.files.same import file_sha256

@@ -14,7 +14,7 @@ from scipy.stats import binomtest
 from pacshift import Interval, Population, Tally, calibrate
 from pacshift.arrays import FloatArray
 from pacshift.bounds import clopper_pearson
-from pacshift.certification.trust import (
+from pacshift.certification.class_bounds import (
     RANK_STEP,
     band_ranks,
     class_miss,
