@@ -21,7 +21,6 @@ MAKERS: dict[str, Callable[[FloatArray], FloatArray]] = {
     "sigmoids": sigmoid,
     "percentages": lambda logits: 100 * softmax(logits),
     "bytes": lambda logits: np.round(255 * softmax(logits)),
-    "sigmoid bytes": lambda logits: np.round(255 * sigmoid(logits)),
     "logs": lambda logits: np.log(softmax(logits)),
     "logits": lambda logits: logits,
     "small logits": lambda logits: logits / 100,

@@ -63,9 +63,6 @@ def intervals(draw: st.DrawFn, size: int, numbers: st.SearchStrategy[float] = PO
 def certificates(draw: st.DrawFn) -> Certificate:
     """A certificate of three classes, with anything in every field that may hold it."""
     text, counts = st.text(st.characters(codec="utf-8")), np.array(draw(st.tuples(COUNTS, COUNTS, COUNTS)))
-    kinds = (
-        st.tuples(FINITE, FINITE, FINITE).map(sorted).map(lambda ends: ScoreKind(ends[0], ends[2], ends[1], False))
-    )
     classes, epsilon = tuple(draw(NAMES)), draw(RATES)
     tested: Any = birds().assumption
     guarantee: Any = "pac-target"
@@ -74,7 +71,11 @@ def certificates(draw: st.DrawFn) -> Certificate:
         method, guarantee = draw(text.filter(lambda name: name not in METHODS)), "none"
         facts = MethodFacts(draw(text), draw(st.booleans()), draw(text), draw(st.booleans()), draw(st.booleans()))
     thresholds = np.array(draw(st.tuples(*[FINITE | st.just(-math.inf if method == "PS-W" else math.inf)] * 3)))
-    score_kind, n_source = draw(st.none() | kinds), int(counts.sum())
+    n_source = int(counts.sum())
+    ends = sorted(draw(st.tuples(FINITE, FINITE, FINITE)))
+    kind = ScoreKind.of(ends[0], ends[2], ends[1], np.array([draw(st.floats(0, 3))]))
+    kind = replace(kind, n_rows=n_source, n_sum_to_one=kind.n_sum_to_one * n_source)
+    score_kind = draw(st.sampled_from([None, kind])) if n_source else None
     if score_kind is not None and method == "PS-W":  # what is missed at times has a threshold among the scores
         thresholds = np.minimum(thresholds, score_kind.high)
     parts = st.integers(1, max(1, min(9, n_source)))

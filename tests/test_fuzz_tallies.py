@@ -142,8 +142,8 @@ def scaled(header: dict[str, Any], factor: int) -> dict[str, Any]:
     """The header of so many times as many rows: a lie without a contradiction."""
     header = json.loads(json.dumps(header))
     for side in ("source", "target"):
-        sums = (header[f"{side}_kind"] or {}).get("sums") or {}
-        sums.update(n_rows=sums.get("n_rows", 0) * factor, near=[near * factor for near in sums.get("near", [])])
+        kind = header[f"{side}_kind"] or {}
+        kind.update({name: kind[name] * factor for name in ("n_rows", "n_sum_to_one") if kind})
         if header[f"{side}_grouped"]:
             header[f"{side}_grouped"]["rows"] *= factor
     for one in header["inputs"]:

@@ -70,7 +70,7 @@ class TopScoreTable:
         An InputError where rows may hold two equal scores above the edges.
         """
         sums = None if kind is None else kind.sums
-        if cells.bins != "confidence" or sums is None or sums.of_exponentials or sums.largest >= 2 * TALLY_CUTS[0]:
+        if cells.bins != "confidence" or sums is None or sums[1] >= 2 * TALLY_CUTS[0]:
             raise InputError(
                 "a tally tells top scores apart only where they are probabilities that sum to 1: count with "
                 "softmax=True, or pass the rows themselves."

@@ -15,7 +15,7 @@ from pacshift.arrays import BoolArray, Label, ScoresLike
 from pacshift.rows.sets import accept_or_ask, exact_cuts
 from pacshift.scores.check import as_rows, is_row
 from pacshift.scores.frames import to_floats
-from pacshift.scores.kind import FEWEST_ROWS, Row, quick_look
+from pacshift.scores.kind import FEWEST_ROWS, Row, fast_row_check
 from pacshift.scores.transforms import Transform, softmax_of_row
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Predictor:
             if kind != _SINGLE or certificate.fits_single
         }
         self._ones = {kind: np.ones(self._shape, kind) for kind in self._cuts}
-        self._is_usual = quick_look(certificate.score_kind, softmax=certificate.softmax)
+        self._is_usual = fast_row_check(certificate.score_kind, softmax=certificate.softmax)
 
     def sets(self, scores: ScoresLike) -> BoolArray:
         """Whether each label is in the set of a row, or of a few rows.

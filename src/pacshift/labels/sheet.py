@@ -33,7 +33,7 @@ from pacshift.scores.check import (
     not_finite_error,
 )
 from pacshift.scores.frames import as_array, column_names, require_same_index
-from pacshift.scores.kind import BYTES, FEWEST_ROWS, OTHER, ScoreKind
+from pacshift.scores.kind import FEWEST_ROWS, OTHER, ScoreKind
 from pacshift.scores.names import NOT_FOUND, is_null, places_by_text, shorten, text_of
 from pacshift.scores.transforms import to_probabilities
 from pacshift.tally.coins import coins
@@ -570,7 +570,8 @@ def require_scores(matrix: ScoreMatrix) -> None:
     Only what is plain can be told: numbers of no kind of score, and a column that has one or two whole values, as
     a sex or a yes has. No logit is like that.
     """
-    if len(matrix) < FEWEST_ROWS or ScoreKind.of_rows(matrix.values).name not in (BYTES, OTHER):
+    kind = ScoreKind.of_rows(matrix.values)
+    if len(matrix) < FEWEST_ROWS or kind is None or kind.name != OTHER:
         return
     for name, column in zip(matrix.classes, matrix.values.T, strict=True):
         low, high = column.min(), column.max()

@@ -124,8 +124,8 @@ SIDES: Rules = {
             ("n", "grouped"),
         ),
         (
-            "{0} scores have the sums of all {0} rows",
-            lambda n, kind: kind.sums is None or kind.sums.n_rows == n,
+            "{0} scores are those of all {0} rows",
+            lambda n, kind: kind.n_rows == n,
             ("n", "kind"),
         ),
     )
@@ -210,13 +210,11 @@ def _sums_fit_range(kind: ScoreKind | None, n_classes: int) -> bool:
     """A row sums to no less than its top score and the smallest scores, to no more than the largest scores."""
     if kind is None or kind.sums is None:
         return True
-    low, top, high = kind.low, kind.least_top, kind.high
-    if kind.sums.of_exponentials:
-        low, top, high = np.exp(np.maximum([low, top, high], -100.0)).tolist()
-    slack = 1e-5 * (1 + n_classes * max(high, 1.0))
+    least, largest = kind.sums
+    others, slack = (n_classes - 1) * kind.low, 1e-5 * (1 + n_classes * max(kind.high, 1.0))
     return (
-        top + (n_classes - 1) * low - slack <= kind.sums.least
-        and high + (n_classes - 1) * low - slack <= kind.sums.largest <= n_classes * high + slack
+        kind.least_top + others - slack <= least
+        and kind.high + others - slack <= largest <= n_classes * kind.high + slack
     )
 
 
@@ -229,7 +227,7 @@ def _scores_in_range(tally: "Tally") -> bool:
     if tally.score == "margin":
         low, high = low - high, high - low
     elif tally.score != "probability":  # 1 minus what adds up to the sum of the row, and at most .01 per rank
-        low, high = -np.inf if kind.sums is None else 1 - kind.sums.largest - 0.01 * tally.n_classes - 1e-5, 1.0
+        low, high = -np.inf if kind.sums is None else 1 - kind.sums[1] - 0.01 * tally.n_classes - 1e-5, 1.0
     slack = (_SINGLE + 2.0**-12 * tally.grid) * max(abs(kind.low), abs(kind.high), abs(low)) + _TINY
     return bool(low - slack <= values.min() and values.max() <= high + slack)
 
@@ -250,9 +248,9 @@ def _scores_fit_cells(tally: "Tally") -> bool:
         return bool((above <= ahead).all() and (below <= tally.class_counts - ahead).all())
     label *= n_bins(cells.bins)
     own, most = _bins_of_tops(tally.values, cells), cells.bin
-    if kind.sums is not None and not kind.sums.of_exponentials and cells.bins != "none":
+    if kind.sums is not None and cells.bins != "none":
         others = (tally.n_classes - 2) * min(kind.low, 0.0)
-        left = kind.sums.largest + 1e-5 * (1 + kind.sums.largest) - others - _least_of_bins(cells, kind)
+        left = kind.sums[1] + 1e-5 * (1 + kind.sums[1]) - others - _least_of_bins(cells, kind)
         most = np.where(right, most, np.minimum(most, _bins_of_tops(left, cells)))
     keys = labels * n_bins(cells.bins) + most
     _, more = sum_by_key(np.append(label + own, keys), np.append(tally.counts, -cells.counts))
@@ -306,7 +304,7 @@ def _sums_fit(units: IntArray, rows: IntArray, labels: IntArray, cells: Cells, k
     fits &= ((rows * kind.low - slack <= least) & (most <= rows * kind.high + slack)).all()
     if kind.sums is not None:
         slack *= units.shape[1]
-        ends = rows * kind.sums.least - slack, rows * kind.sums.largest + slack
+        ends = rows * kind.sums[0] - slack, rows * kind.sums[1] + slack
         fits &= ((ends[0] <= of_rows) & (of_rows <= ends[1])).all()
     return bool(fits)
 

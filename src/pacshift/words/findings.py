@@ -66,7 +66,7 @@ def logits_note(tally: Tally) -> tuple[str, ...]:
     sets are often much larger, and who passed them by mistake wants to know.
     """
     kind = tally.full_source_kind
-    if tally.softmax or tally.score not in TRANSFORMS or kind is None or kind.name != OTHER:
+    if tally.softmax or tally.score not in TRANSFORMS or kind is None or not kind.low < 0 < 1 < kind.high:
         return ()
     where = str(kind).removeprefix(OTHER)
     return (
