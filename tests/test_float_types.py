@@ -226,18 +226,16 @@ def test_bfloat16_of_torch_is_told_from_what_cannot_be_read() -> None:
 
 
 @pytest.mark.parametrize(
-    "form", ["columns", "one column", "lists", "npz", "npy", "feather", "second file", "pandas", "polars"]
+    "form", ["columns", "one column", "lists", "npz", "feather", "second file", "pandas", "polars"]
 )
 def test_tables_of_half_precision_are_refused(form: str, tmp_path: Path) -> None:
     plain, labels = votes(400, 0.4, 20, 1)
     scores = plain.astype(np.float16)
     lists = pa.FixedSizeListArray.from_arrays(pa.array(scores.ravel()), 2)
     one = pa.table({"p_0": plain[:, 0], "p_1": scores[:, 1], "label": labels})
-    table: Any = tmp_path / f"a.{form if form in ('npz', 'npy', 'feather') else 'parquet'}"
+    table: Any = tmp_path / f"a.{form if form in ('npz', 'feather') else 'parquet'}"
     if form == "npz":
         np.savez(table, probs=scores, labels=labels)
-    elif form == "npy":
-        np.save(table, scores)
     elif form == "feather":
         pa.feather.write_feather(one, table)
     elif form in ("pandas", "polars"):
@@ -256,7 +254,7 @@ def test_tables_of_half_precision_are_refused(form: str, tmp_path: Path) -> None
     label = "labels" if form == "npz" else "label"
     for use in (
         lambda: read(table, **named).tally(),
-        lambda: read(table, label=None if form == "npy" else label, **named).tally(),
+        lambda: read(table, label=label, **named).tally(),
         lambda: write_sets(made, table, sets, scores=named.get("scores")),
     ):
         with pytest.raises(InputError, match=said):

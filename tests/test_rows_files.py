@@ -207,6 +207,7 @@ LEFT_OUT = {
     "part-0001.gz": lambda path: path.touch(),
     "later/x.XLSX": lambda path: path.touch(),
     "labels.npy": lambda path: path.touch(),
+    "rows.jsonl": lambda path: path.touch(),
     "counts.tally": lambda path: path.touch(),
     "dead.csv": lambda path: path.symlink_to("nowhere.csv"),
     "dead": lambda path: path.symlink_to("nowhere"),
@@ -299,10 +300,11 @@ def test_no_table_is_written_into_a_folder_that_is_read(tmp_path: Path) -> None:
             write_sets(Certificate.load(certificate), read, out)
     assert inside in bad("label", read, "--budget", 50, "-o", read / "sheet.csv")
     assert inside in bad("monitor", data.source, read, "--table", read / "history.csv", "-o", tmp_path / "h.html")
-    for out in (read / "sets.jsonl", read / "_sets.parquet", tmp_path / "sets.parquet"):  # not read as tables
+    for out in (read / "_sets.parquet", tmp_path / "sets.parquet"):  # not read as tables
         good("predict", certificate, read, "-o", out)
+    (read / "notes.txt").touch()
     said = " ".join(good("predict", certificate, read, "-o", tmp_path / "last.csv").stderr.split())
     assert said.startswith("note: ")
-    assert said.count("sets.jsonl") == 1
-    with pytest.warns(UserWarning, match=r"left out, because these are no tables: '.*sets\.jsonl'"):
+    assert said.count("notes.txt") == 1
+    with pytest.warns(UserWarning, match=r"left out, because these are no tables: '.*notes\.txt'"):
         assert len(list_files(read)) == 1

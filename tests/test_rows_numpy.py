@@ -1,4 +1,4 @@
-"""Arrays of NumPy as tables: scores and labels in two files, or archives with any names of arrays."""
+"""Archives of NumPy as tables, with any names of arrays; a file of a single array is refused."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -7,85 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from commands import bad, good, run
-from pacshift import Certificate, InputError, Tally, calibrate, read, write_sets
+from pacshift import InputError, Tally, calibrate, read, write_sets
 from pacshift.rows.columns import Columns
 from score_tables import LABELS, NAMES, SCORES
-
-
-def save(path: Path, array: Any) -> str:
-    np.save(path, array)
-    return str(path)
-
-
-def test_an_array_and_its_labels_are_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pacshift.rows.arrow.source.BATCH_VALUES", 100)
-    scores, labels = save(tmp_path / "s.npy", SCORES), save(tmp_path / "l.npy", LABELS)
-    rows = read(scores, label=labels)
-    assert rows.tally() == Tally.from_scores(SCORES, LABELS, grid=True)
-    assert rows.columns == Columns(("probs",), "labels")  # as in an archive, wherever the file lies
-    assert read(scores).tally() == Tally.from_target(SCORES)
-    texts = save(tmp_path / "t.npy", np.array(NAMES)[LABELS])
-    named = read(scores, label=texts, classes=NAMES).tally()
-    assert named == Tally.from_scores(SCORES, np.array(NAMES)[LABELS], classes=NAMES, grid=True)
-
-
-def test_several_arrays_are_one_table(tmp_path: Path) -> None:
-    first, second = save(tmp_path / "a.npy", SCORES[:100]), save(tmp_path / "b.npy", SCORES[100:])
-    assert read([first, second]).tally() == Tally.from_target(SCORES)
-    with pytest.raises(InputError, match=r"Name the one \.npy file that holds its labels"):
-        read([first, second], label=save(tmp_path / "l.npy", LABELS))
-    narrow = save(tmp_path / "c.npy", SCORES[:, :2])
-    with pytest.raises(InputError, match=r"c\.npy: column 'probs' is .*\[2\], but .*\[3\] in .*a\.npy"):
-        read([first, narrow]).tally()
-
-
-BAD_ARRAYS: dict[str, tuple[Any, str]] = {
-    "one dimension": (SCORES[:, 0], r"must hold numbers with one column per class.* shape \(300,\)"),
-    "one class": (SCORES[:, :1], "at least 2"),
-    "text": (SCORES.astype(str), "must hold numbers"),
-    "objects": (SCORES.astype(object), "cannot read"),
-}
-
-
-@pytest.mark.parametrize("name", BAD_ARRAYS)
-def test_what_is_no_matrix_of_scores_is_refused(name: str, tmp_path: Path) -> None:
-    array, said = BAD_ARRAYS[name]
-    with pytest.raises(InputError, match=said):
-        read(save(tmp_path / "a.npy", array)).tally()
-
-
-@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 no archive", b"\x93NUMPY\x01\x00", b"noise" * 100])
-def test_damaged_files_are_refused(content: bytes, tmp_path: Path) -> None:
-    (tmp_path / "a.npy").write_bytes(content)
-    with pytest.raises(InputError, match="cannot read"):
-        read(tmp_path / "a.npy")
-    whole = Path(save(tmp_path / "b.npy", SCORES))
-    whole.write_bytes(whole.read_bytes()[:-8])
-    with pytest.raises(InputError, match="cannot read"):
-        read(whole)
-
-
-def test_labels_must_be_a_file_of_as_many_rows(tmp_path: Path) -> None:
-    scores = save(tmp_path / "s.npy", SCORES)
-    with pytest.raises(InputError, match="one for each of the 300 rows"):
-        read(scores, label=save(tmp_path / "l.npy", LABELS[1:]))
-    with pytest.raises(InputError, match=r"cannot read .*absent\.npy"):
-        read(scores, label=str(tmp_path / "absent.npy"))
-
-
-def test_the_command_line_names_the_file_of_labels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    save(Path("s.npy"), SCORES)
-    save(Path("l.npy"), LABELS)
-    assert "Name the one .npy file that holds its labels: --label FILE." in bad("tally", "s.npy", "--label", "y")
-    good("calibrate", "s.npy", "-m", "PS", "--label", "l.npy", "-o", "c.json")
-    provenance = Certificate.load("c.json").provenance
-    assert provenance is not None
-    assert [one.name for one in provenance.inputs] == ["s.npy"]
-    assert "These are the source's rows" in run("check", "c.json", "s.npy", "--label", "l.npy").stdout
-    good("predict", "c.json", "s.npy", "-o", "sets.jsonl")
-    assert len(Path("sets.jsonl").read_text().splitlines()) == len(SCORES)
 
 
 def test_a_folder_may_hold_archives_and_an_archive_goes_by_the_order_of_named_columns(tmp_path: Path) -> None:
@@ -95,8 +19,10 @@ def test_a_folder_may_hold_archives_and_an_archive_goes_by_the_order_of_named_co
     (tmp_path / "scores.pt").touch()
     with pytest.raises(InputError, match=r"features.npy' may hold rows, but would not be counted"):
         read(tmp_path).tally()
-    with pytest.raises(InputError, match=r"unknown file type.*From torch: np\.save"):
+    with pytest.raises(InputError, match=r"unknown file type.*np\.savez"):
         read(tmp_path / "scores.pt")
+    with pytest.raises(InputError, match=r"unknown file type.*need no file in Python"):
+        read(tmp_path / "features.npy")
     (tmp_path / "features.npy").unlink()
     (tmp_path / "scores.pt").unlink()
     np.savez(tmp_path / "a.npz", probs=SCORES)
@@ -146,8 +72,6 @@ def test_any_number_type_and_order(dtype: Any, tmp_path: Path) -> None:
     found, names = read(tmp_path / "a.npz", label="label").arrays()
     assert np.array_equal(found, plain)
     assert np.array_equal(names, LABELS)
-    for one in (scores, np.asfortranarray(scores)):
-        assert np.array_equal(read(save(tmp_path / "a.npy", one)).arrays()[0], plain)
 
 
 BAD_ARCHIVES: dict[str, tuple[dict[str, Any], str]] = {

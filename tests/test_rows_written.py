@@ -1,8 +1,5 @@
 """Sets written to a file are those of memory, in order, or there is no file."""
 
-import datetime
-import decimal
-import json
 from pathlib import Path
 from typing import Any
 
@@ -43,14 +40,12 @@ def names(sets: Any) -> list[list[str]]:
 
 
 def read_back(path: Path) -> Any:
-    if path.suffix == ".jsonl":
-        return pa.Table.from_pylist([json.loads(line) for line in path.read_text().splitlines()])
     if path.suffix == ".csv":
         return pa.csv.read_csv(path, convert_options=pa.csv.ConvertOptions(strings_can_be_null=True))
     return pq.read_table(path) if path.suffix == ".parquet" else pa.feather.read_table(path)
 
 
-@pytest.mark.parametrize("kind", ["parquet", "feather", "arrow", "csv", "jsonl"])
+@pytest.mark.parametrize("kind", ["parquet", "feather", "arrow", "csv"])
 def test_sets_are_those_of_memory(kind: str, table: Path, tmp_path: Path) -> None:
     certificate, output = calibrated(), tmp_path / f"sets.{kind}"
     written = write_sets(certificate, table, output, keep=["id", "p_bee", "who"])
@@ -82,7 +77,7 @@ def test_unusable_rows_leave_no_file_or_are_left_out(tmp_path: Path) -> None:
     assert pq.read_table(output)["set"].to_pylist() == names(certificate.sets(SCORES[kept]))
 
 
-@pytest.mark.parametrize("kind", ["parquet", "feather", "arrow", "csv", "jsonl"])
+@pytest.mark.parametrize("kind", ["parquet", "feather", "arrow", "csv"])
 @pytest.mark.parametrize("as_frame", [False, True], ids=["file", "stream"])
 def test_rows_without_a_set_can_be_kept_in_their_place(kind: str, as_frame: bool, tmp_path: Path) -> None:
     scores = SCORES.copy()
@@ -117,7 +112,7 @@ def test_rows_are_kept_or_left_out_and_some_must_be_usable(table: Path, tmp_path
 
 
 def test_outputs_and_columns_that_cannot_be(table: Path, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"must end in \.parquet, \.feather, \.arrow, \.csv or \.jsonl"):
+    with pytest.raises(InputError, match=r"must end in \.parquet, \.feather, \.arrow or \.csv"):
         write_sets(calibrated(), table, tmp_path / "sets.npz")
     with pytest.raises(InputError, match="in a folder that exists"):
         write_sets(calibrated(), table, tmp_path / "nowhere" / "sets.csv")
@@ -154,37 +149,3 @@ def test_nested_and_encoded_columns_can_be_kept_or_are_refused(kind: str, tmp_pa
 def some(**more: Any) -> Any:
     """Ten rows and other columns."""
     return pa.table({f"p_{name}": SCORES[:10, place] for place, name in enumerate(CLASSES)} | more)
-
-
-def test_every_type_of_column_is_valid_in_json_lines(tmp_path: Path) -> None:
-    def ten(value: Any, kind: Any) -> Any:
-        return pa.array([value] * 9 + [None], kind)
-
-    moment = datetime.datetime(2026, 5, 1, 12, 30, tzinfo=datetime.UTC)
-    kept = {
-        "when": ten(moment, pa.timestamp("ns", "UTC")),
-        "day": ten(moment.date(), pa.date32()),
-        "price": ten(decimal.Decimal("1.50"), pa.decimal128(9, 2)),
-        "ratio": pa.array([np.nan, np.inf, 0.5, *[1.0] * 7]),
-        "nested": ten({"a": [1.0, float("nan")], "b": moment}, None),
-        "text": ten("two\nlines \u2028 and \U0001f3af", pa.string()),
-        "flag": ten(True, pa.bool_()),
-        "code": ten("x", pa.string()).dictionary_encode(),
-    }
-    write_sets(calibrated(), some(**kept), tmp_path / "sets.jsonl", keep=list(kept))
-    text = (tmp_path / "sets.jsonl").read_text(encoding="utf-8")
-    rows = [json.loads(line, parse_constant=pytest.fail) for line in text.split("\n")[:-1]]
-    assert len(rows) == 10
-    assert rows[0]["when"].startswith("2026-05-01 12:30:00")
-    assert (rows[0]["day"], rows[0]["price"]) == ("2026-05-01", "1.50")
-    assert [row["ratio"] for row in rows[:3]] == [None, None, 0.5]
-    assert rows[0]["nested"]["a"] == [1.0, None]
-    assert rows[0]["nested"]["b"].startswith("2026-05-01 12:30:00")
-    assert (rows[0]["text"], rows[0]["flag"], rows[0]["code"]) == ("two\nlines \u2028 and \U0001f3af", True, "x")
-    assert rows[9]["when"] is None is rows[9]["text"]
-
-
-def test_bytes_are_refused_and_leave_no_file(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="cannot keep 'raw' in JSON Lines: it holds bytes"):
-        write_sets(calibrated(), some(raw=[b"x"] * 10), tmp_path / "sets.jsonl", keep=["raw"])
-    assert not list(tmp_path.iterdir())

@@ -80,7 +80,6 @@ WRITINGS = (
     Writing("predict to Feather", ("predict", "c.json", "big.parquet", "-o", "s.feather", "--force"), "s.feather"),
     Writing("predict to CSV", ("predict", "c.json", "big.parquet", "-o", "s.csv", "--force"), "s.csv"),
     Writing("label", ("label", "big.parquet", "-b", "400", "--seed", "1", "-o", "l.csv", "--force"), "l.csv"),
-    Writing("predict to JSON Lines", ("predict", "c.json", "big.parquet", "-o", "s.jsonl", "--force"), "s.jsonl"),
     Writing("report", ("report", "c.json", "-o", "out.html", "--force"), "out.html"),
     Writing("monitor", ("monitor", "source.parquet", "big.parquet", "-o", "m.html", "--force"), "m.html"),
     Writing("plan", ("plan", "source.parquet", *PLANNED, "-o", "plan.png", "--force"), "plan.png"),

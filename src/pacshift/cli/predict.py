@@ -15,7 +15,7 @@ def predict(
     certificate_file: options.CertificateFile,
     table: Annotated[list[Path], typer.Argument(metavar="TABLE", help="Files or folders with scores.")],
     *,
-    out: Annotated[Path, basic("--out -o FILE", "Sets to write: .parquet, .feather, .csv or .jsonl.")] = Path(
+    out: Annotated[Path, basic("--out -o FILE", "Sets to write: .parquet, .feather or .csv.")] = Path(
         "sets.parquet"
     ),
     keep: options.Keep = None,

@@ -25,7 +25,7 @@ from pacshift.files.writing import PathLike
 from pacshift.progress import Progress
 from pacshift.rows.arrow.batch import ArrowBatch, Layout
 from pacshift.rows.arrow.files import KINDS, list_files
-from pacshift.rows.arrow.find import Asked, find_layout
+from pacshift.rows.arrow.find import ReadOptions, find_layout
 from pacshift.rows.arrow.sets import SET, SET_SIZE, refuse_both, sets_batch
 from pacshift.rows.arrow.source import MAX_LABEL_VALUES, Records, Source
 from pacshift.rows.arrow.table import ArrowRows, read_rows, table_input
@@ -285,8 +285,8 @@ def predict_sets(
     """
     refuse_both(drop_invalid, keep_invalid)
     source = SparkSource(frame, scores, certificate.columns)
-    asked = Asked(None, scores, certificate.classes, by_position, certificate.columns)
-    plain, layout = source.frame, find_layout(source, asked)
+    options = ReadOptions(None, scores, certificate.classes, by_position, certificate.columns)
+    plain, layout = source.frame, find_layout(source, options)
     others = [name for name in frame.columns if name not in layout.columns]
     kept = others if keep is None else list(dict.fromkeys(keep))
     require_columns(kept, frame.columns, taken=(SET, SET_SIZE))

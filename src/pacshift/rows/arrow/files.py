@@ -37,6 +37,8 @@ UNFINISHED = ("_temporary/[0-9]*", "_started_*")
 
 _OTHER_TABLES = (
     ".npy",
+    ".jsonl",
+    ".ndjson",
     ".pq",
     ".parq",
     ".tsv",
@@ -121,8 +123,8 @@ def _expand(path: Path, refuse: Refuse | None) -> list[Path]:
         raise InputError(f"{path}: no such file or folder.")
     if path.suffix.lower() not in KINDS:
         raise InputError(
-            f"{path}: unknown file type. Use {one_of(list(KINDS))}. From torch: np.save('scores.npy', "
-            "tensor.float().numpy())."
+            f"{path}: unknown file type. Use {one_of(list(KINDS))}. Arrays become a table with "
+            "np.savez('scores.npz', probs=scores, labels=labels), and need no file in Python."
         )
     return [path]
 
@@ -199,7 +201,7 @@ def _require_plain(files: Iterable[Path]) -> None:
 def open_source(
     paths: Tables, *, label: str | None, scores: str | None = None, columns: Columns | None = None
 ) -> Source:
-    """The table; archives and arrays are told what they may be called."""
+    """The table; archives are told what their arrays may be called."""
     if is_frame(paths):
         return FrameSource(paths)
     files = list_files(paths)

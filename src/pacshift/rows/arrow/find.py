@@ -31,7 +31,7 @@ class ColumnsError(InputError):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ReadOptions:
     """How a table is read, as the command line calls it; ``columns`` are those that a certificate remembers.
 
     ``scores`` is a pattern, a comma list or one list column.
@@ -48,7 +48,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ScoreColumns:
     """Score columns and the names that they give their classes; ``is_listed``: the user listed them."""
 
     columns: tuple[str, ...]
@@ -56,12 +56,12 @@ class Found:
     is_listed: bool = False
 
 
-def find_layout(source: Source, asked: Asked) -> Layout:
+def find_layout(source: Source, asked: ReadOptions) -> Layout:
     """Look the columns up by name: those asked for, else those remembered, else by the rules below."""
     schema, names, label, group = source.schema, list(source.schema.names), asked.label, asked.group
     classes = None if asked.classes is None else check_classes(asked.classes)
     if label is not None:
-        if label in ("label", source.label_file) and label not in names and source.usual is not None:
+        if label == "label" and label not in names and source.usual is not None:
             label = source.usual.label or label
         _require_names(source, label, "label")
     wanted = [] if asked.scores is None else [asked.scores, *(part.strip() for part in asked.scores.split(","))]
@@ -118,7 +118,7 @@ def _require_names(source: Source, column: str, role: Literal["label", "group"])
         )
 
 
-def _asked_for(source: Source, scores: str, names: Sequence[str]) -> Found:
+def _asked_for(source: Source, scores: str, names: Sequence[str]) -> ScoreColumns:
     """The columns that a pattern or a list names."""
     parts = [scores] if scores in names else [part.strip() for part in scores.split(",")]
     hits = [[part] if part in names else _matching(names, part) for part in parts]
@@ -133,18 +133,20 @@ def _asked_for(source: Source, scores: str, names: Sequence[str]) -> Found:
             f"{shorten(names, 20)}."
         )
     if len(parts) == 1:
-        return Found(tuple(matches), class_names(matches, scores))
+        return ScoreColumns(tuple(matches), class_names(matches, scores))
     shared = DEFAULT_PATTERN if len(_matching(matches, DEFAULT_PATTERN)) == len(matches) else "*"
-    return Found(tuple(matches), class_names(matches, shared), is_listed=all(part in names for part in parts))
+    return ScoreColumns(
+        tuple(matches), class_names(matches, shared), is_listed=all(part in names for part in parts)
+    )
 
 
 def _find_remembered(
     source: Source, scores: tuple[str, ...], names: Sequence[str], classes: tuple[Label, ...] | None
-) -> Found:
+) -> ScoreColumns:
     """The columns of another table, or, where none is here, those that say the names of the same classes."""
     missing = [name for name in scores if source.schema.names.count(name) != 1]
     if not missing:
-        return Found(scores, classes if classes and len(scores) > 1 else scores)
+        return ScoreColumns(scores, classes if classes and len(scores) > 1 else scores)
     if classes and set(scores).isdisjoint(names):
         with suppress(ColumnsError):
             found = _by_default(source, names, None, classes)
@@ -160,18 +162,18 @@ def _find_remembered(
 
 def _by_default(
     source: Source, names: Sequence[str], label: str | None, classes: tuple[Label, ...] | None
-) -> Found:
+) -> ScoreColumns:
     """What such tables call their scores, columns named as the classes, by the pattern, as the labels."""
     if source.usual is not None and source.usual.scores[0] in names:
-        return Found(source.usual.scores, source.usual.scores)
+        return ScoreColumns(source.usual.scores, source.usual.scores)
     patterned = _matching(names, DEFAULT_PATTERN)
     by_pattern = class_names(patterned, DEFAULT_PATTERN)
     wanted = {text_of(name) for name in classes or ()}
     if not wanted <= set(map(text_of, by_pattern)) and wanted <= set(names) - set(patterned):
         called = tuple(name for name in names if name in wanted)
-        return Found(called, called)
+        return ScoreColumns(called, called)
     if _are_scores(source, patterned):
-        return Found(tuple(patterned), by_pattern)
+        return ScoreColumns(tuple(patterned), by_pattern)
     if label is not None and classes is None:
         return _called_as_labels(source, names, label)
     raise ColumnsError(
@@ -181,7 +183,7 @@ def _by_default(
     )
 
 
-def _called_as_labels(source: Source, names: Sequence[str], label: str) -> Found:
+def _called_as_labels(source: Source, names: Sequence[str], label: str) -> ScoreColumns:
     """The columns that the labels name; a label without a column is an error."""
     values = {text for value in source.label_values(label) if (text := text_of(value)) is not None}
     if not values:
@@ -196,33 +198,27 @@ def _called_as_labels(source: Source, names: Sequence[str], label: str) -> Found
             f"column {label!r} have no column of their name. {_HOW}. The columns are {shorten(names, 20)}."
         )
     _require_numbers(source.schema, columns)
-    chosen = _with_unlabelled_classes(source, columns, names)
-    if len(chosen) < 2:
-        raise InputError(f"all rows have the label {chosen[0]!r}, but at least 2 classes are needed. {_HOW}.")
-    return Found(tuple(chosen), numbers_if_all(chosen))
+    _refuse_unlabelled_classes(source, columns, names)
+    if len(columns) < 2:
+        raise InputError(f"all rows have the label {columns[0]!r}, but at least 2 classes are needed. {_HOW}.")
+    return ScoreColumns(tuple(columns), numbers_if_all(columns))
 
 
-def _with_unlabelled_classes(source: Source, columns: list[str], names: Sequence[str]) -> list[str]:
-    """Add columns that are scores too although no row is labelled so: without them rows do not add up to 1."""
+def _refuse_unlabelled_classes(source: Source, columns: list[str], names: Sequence[str]) -> None:
+    """Refuse where other columns may be scores too although no row is labelled so: sets would lack these."""
     floats = [field.name for field in source.schema if pa.types.is_floating(field.type)]
     rest = [name for name in floats if name in names and name not in columns and floats.count(name) == 1]
-    if not rest:
-        return columns
-    both = (*columns, *rest)
-    sample = sample_scores(source, Layout(both, both))
-    own = np.arange(len(both)) < len(columns)
-    if not len(sample) or adds_up(sample, own):
-        return columns
-    if adds_up(sample, np.ones_like(own)):
-        return [name for name in names if name in both]
-    foreign = foreign_columns(sample, own.astype(np.int64))
+    sample = sample_scores(source, Layout((*columns, *rest), (*columns, *rest))) if rest else np.empty((0, 1))
+    is_labelled = np.arange(len(columns) + len(rest)) < len(columns)
+    if not len(sample) or adds_up(sample, is_labelled):
+        return
+    foreign = foreign_columns(sample, is_labelled.astype(np.int64))
     alike = [name for place, name in enumerate(rest, len(columns)) if place not in foreign]
     if alike:
         raise ColumnsError(
             f"the labels name the score columns {shorten(columns)}, but {shorten(alike)} may be scores too: they "
             f"look alike, and no row is labelled so. Name all score columns: {_HOW}."
         )
-    return columns
 
 
 def _are_scores(source: Source, columns: Sequence[str]) -> bool:
@@ -247,7 +243,7 @@ def class_names(columns: Sequence[str], pattern: str) -> tuple[Label, ...]:
     return numbers_if_all(columns)
 
 
-def _in_order_of(classes: tuple[Label, ...], found: Found, *, by_position: bool) -> tuple[str, ...]:
+def _in_order_of(classes: tuple[Label, ...], found: ScoreColumns, *, by_position: bool) -> tuple[str, ...]:
     """The column of each class: by name; in their order if asked for, or if columns of other names are listed."""
     places, missing = _places(classes, found.names)
     if not missing:

@@ -231,13 +231,10 @@ class Npz(Source):
             for batch in table.select([field.name for field in fields]).to_batches(max_chunksize=rows):
                 yield str(file), batch
 
-    def _arrays(self, file: Path) -> dict[str, Any]:
-        with readable(file, "It must be an .npz of plain arrays: np.savez(file, probs=..., labels=...)."):
-            return read_arrays(file)
-
     def _table(self, file: Path) -> tuple[Any, list[Any] | None]:
         """Every array with one entry or one list of numbers per row; and the names of the classes."""
-        arrays = self._arrays(file)
+        with readable(file, "It must be an .npz of plain arrays: np.savez(file, probs=..., labels=...)."):
+            arrays = read_arrays(file)
         names = arrays.pop(CLASSES, None)
         if names is not None and names.ndim != 1:
             raise InputError(f"{file}: class_names must be a list of names, got shape {names.shape}.")
@@ -279,33 +276,6 @@ class Npz(Source):
         return pa.table(columns), None if names is None else names.tolist()
 
 
-class Npy(Npz):
-    """One array of scores (n, K), or several with the same columns; ``label`` names the file of the labels (n,).
-
-    An array has no name: its column is called as it is asked for, else as in an archive. Files are mapped into
-    memory, not read into it.
-    """
-
-    def __init__(self, files: Sequence[Path], *, scores: str | None = None, label: str | None = None) -> None:
-        name = scores if scores is not None and not set(scores) & set("*?[,") else SCORES
-        self.usual, self.label_file = Columns((name,), LABELS), label
-        if label is not None and (Path(label).suffix.lower() != ".npy" or len(files) > 1):
-            raise InputError(
-                f"{files[0]}: an .npy file holds scores alone. Name the one .npy file that holds its labels: "
-                "label=FILE. Join several arrays first, or count them one by one."
-            )
-        super().__init__(files, scores=name, label=label)
-
-    def _arrays(self, file: Path) -> dict[str, Any]:
-        places = {self._scores or SCORES: file} | ({} if self._label is None else {LABELS: Path(self._label)})
-        found = {}
-        for name, place in places.items():
-            require_regular(place)
-            with readable_file(place):
-                found[name] = np.lib.format.open_memmap(place, mode="r")
-        return found
-
-
 def _column(array: Any) -> Any:
     """An array as an Arrow column, which knows neither foreign byte orders nor long doubles."""
     plain = array.astype(np.float64) if array.dtype.kind == "f" and array.dtype.itemsize > 8 else array
@@ -321,5 +291,4 @@ FORMATS: dict[str, type[FileSource] | type[Npz]] = {
     ".arrow": Feather,
     ".csv": Csv,
     ".npz": Npz,
-    ".npy": Npy,
 }

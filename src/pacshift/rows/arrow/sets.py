@@ -1,7 +1,5 @@
-"""Prediction sets of a table of any size, written as they are made: columnar files, JSON Lines, safe CSV."""
+"""Prediction sets of a table of any size, written as they are made: columnar files, safe CSV."""
 
-import json
-import math
 import os
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -74,10 +72,9 @@ def write_sets(
 ) -> SetsWritten:
     """Write the prediction set of every row of a table.
 
-    The file has the columns to ``keep``, then ``set`` and ``set_size``; in JSON Lines, every line is an object of
-    these. A set is a list of class names, of their own type or, if they have several, of texts; in CSV they are
-    joined by ``;``. Rows come in the order of the table. The file
-    appears when it is complete, or not at all.
+    The file has the columns to ``keep``, then ``set`` and ``set_size``. A set is a list of class names, of
+    their own type or, if they have several, of texts; in CSV they are joined by ``;``. Rows come in the order of
+    the table. The file appears when it is complete, or not at all.
 
     Parameters
     ----------
@@ -86,7 +83,7 @@ def write_sets(
     table : path-like, sequence of path-like or frame
         Files, folders or a frame, as in ``read``.
     output : path-like
-        A name that ends in .parquet, .feather, .arrow, .csv or .jsonl.
+        A name that ends in .parquet, .feather, .arrow or .csv.
     scores : str, optional
         The score columns, as in ``read``. Default: those that the certificate was made from.
     by_position : bool, default False
@@ -130,10 +127,10 @@ def write_sets(
     >>> folder.cleanup()
     """
     suffix = Path(output).suffix.lower()
-    kind = "jsonl" if suffix == ".jsonl" else KINDS.get(suffix, "")
+    kind = KINDS.get(suffix, "")
     if kind not in _WRITERS:
         raise InputError(
-            f"cannot write sets to {output}: its name must end in .parquet, .feather, .arrow, .csv or .jsonl."
+            f"cannot write sets to {output}: its name must end in .parquet, .feather, .arrow or .csv."
         )
     if kind == "csv" and any(_SEPARATOR in str(name) for name in certificate.classes):
         raise InputError(
@@ -238,51 +235,8 @@ def escape_batch(batch: Any) -> Any:
     return pa.record_batch(columns, names=[escape_cell(name) for name in batch.schema.names])
 
 
-class JsonLinesWriter:
-    """Writes record batches as Arrow's own writers do.
-
-    Times and decimals become texts. JSON has no NaN and no infinity, so these become null.
-    """
-
-    def __init__(self, path: Path, schema: Any) -> None:
-        for field in schema:
-            if "binary" in str(field.type):  # also inside of lists and structs
-                raise InputError(
-                    f"cannot keep {field.name!r} in JSON Lines: it holds bytes ({field.type}). Convert it to "
-                    "text, or write .parquet instead."
-                )
-        self._file = path.open("w", encoding="utf-8", newline="\n")
-
-    def __enter__(self) -> "JsonLinesWriter":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._file.close()
-
-    def write_batch(self, batch: Any) -> None:
-        """Add the rows of a batch."""
-        columns = dict[str, list[Any]]()
-        for name, column in zip(batch.schema.names, batch.columns, strict=True):
-            as_text = pa.types.is_temporal(column.type) or pa.types.is_decimal(column.type)
-            columns[name] = (column.cast(pa.string()) if as_text else column).to_pylist()
-        for row in zip(*columns.values(), strict=True):
-            line = _plain(dict(zip(columns, row, strict=True)))
-            self._file.write(json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n")
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {str(name): _plain(inner) for name, inner in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(inner) for inner in value]
-    return value if value is None or isinstance(value, (bool, int, str)) else str(value)
-
-
 _WRITERS: dict[str, Callable[[Path, Any], Any]] = {
     "parquet": partial(pyarrow.parquet.ParquetWriter, write_page_checksum=True),
     "feather": pyarrow.ipc.new_file,
     "csv": pyarrow.csv.CSVWriter,
-    "jsonl": JsonLinesWriter,
 }

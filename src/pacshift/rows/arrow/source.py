@@ -99,8 +99,6 @@ class Source(ABC):
     n_rows: int | None = None
     usual: Columns | None = None
     """What such tables call their scores and their label, if they always do."""
-    label_file: str | None = None
-    """The file that holds the labels, if it is not the one with the scores: its column is called as usual."""
     class_names: list[Any] | None = None
     """Names of the entries of a list column, if the table knows them."""
     has_text_labels = False

@@ -12,7 +12,7 @@ from pacshift.files.same import sha256_beside
 from pacshift.progress import Progress
 from pacshift.rows.arrow.batch import ArrowBatch, Layout, sample_scores
 from pacshift.rows.arrow.files import open_source
-from pacshift.rows.arrow.find import Asked, ColumnsError, find_layout
+from pacshift.rows.arrow.find import ColumnsError, ReadOptions, find_layout
 from pacshift.rows.arrow.source import Records, Source, Tables
 from pacshift.rows.base import CheckedRows, FileRows, Labels, Pass, Watch, resolve_drop, told, unwatched
 from pacshift.rows.columns import Columns
@@ -202,12 +202,12 @@ def read_rows(
 ) -> CheckedRows:
     """A table as ``Rows``, for every adapter: what ``read`` takes, and how messages call it.
 
-    ``reading`` are the fields of ``Asked``; ``like`` gives columns, classes and the softmax together, and
+    ``reading`` are the fields of ``ReadOptions``; ``like`` gives columns, classes and the softmax together, and
     ``with_group`` its groups. With ``some_labels`` rows may lack a label, and ``labels_per`` says how those of
     groups were chosen. A small table stays in memory where ``keep`` says so. ``within`` gives the period of each
     row, where there is one row per group and period.
     """
-    asked = Asked(**reading)
+    asked = ReadOptions(**reading)
     if like is not None:
         classes, columns = asked.classes or like.classes, asked.columns or like.columns
         asked = replace(asked, classes=classes, columns=columns, softmax=asked.softmax or like.softmax)
@@ -244,7 +244,7 @@ def read_rows(
         watch=watch,
         source=source,
         layout=layout,
-        kept=Kept(keep),
+        kept=BatchCache(keep),
     )
     if asked.group is None or rows.again == "never":  # a cluster chooses by itself
         return rows
@@ -265,7 +265,7 @@ def _group_of(like: "CheckedRows | Certificate", source: Source) -> str | None:
 
 
 @dataclass(eq=False)
-class Kept:
+class BatchCache:
     """Batches of a small table, for the passes after the first one. Views of the same rows share them."""
 
     wanted: bool
@@ -279,7 +279,7 @@ class ArrowRows(CheckedRows):
 
     source: Source
     layout: Layout
-    kept: Kept
+    kept: BatchCache
 
     def __post_init__(self) -> None:
         is_counted_with = self.labels == "all" and self.role == "source"
