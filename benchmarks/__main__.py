@@ -20,8 +20,6 @@ PARTS = {
     "scale-rows": ("scale.by_rows", "counting files of up to 16 million rows"),
     "scale-classes": ("scale.by_classes", "counting files of up to 10,000 classes"),
     "scale-files": ("scale.by_files", "counting up to 256 files"),
-    "scale-workers": ("scale.by_workers", "counting on one core and on all, with Arrow and with Spark"),
-    "scale-cost": ("scale.cost", "what ten billion rows would take"),
     "quality": ("quality.run", "who keeps what they promise when the label mix moves"),
     "shares": ("shares.run", "widths of the shares' intervals beside the box of PS-LP's region"),
     "judges": ("judges.run", "language models as judges of real answers (needs --data)"),

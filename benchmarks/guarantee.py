@@ -1,6 +1,5 @@
 """How often does each method break its promise? Draws from a population whose true error is known exactly."""
 
-import warnings
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -9,15 +8,8 @@ from typing import Any
 import numpy as np
 from scipy.special import softmax
 
-from benchmarks.lab import Blocks, Lab
-from pacshift import (
-    AssumptionError,
-    Certificate,
-    Population,
-    Tally,
-    UninformativeWarning,
-    calibrate,
-)
+from benchmarks.lab import Blocks, Lab, first_labels, quiet
+from pacshift import AssumptionError, Certificate, Population, Tally, calibrate
 from pacshift.methods import METHODS
 from pacshift.methods.base import Method
 from pacshift.methods.guarantee import MEANINGS
@@ -46,17 +38,12 @@ class Outcomes:
     errors: list[float] = field(default_factory=list)
     sizes: list[float] = field(default_factory=list)
 
-
-@dataclass(frozen=True, eq=False)
-class Drawn:
-    """Scores and labels of both sides; those of the target are hidden from most methods."""
-
-    source: tuple[Any, Any]
-    target: tuple[Any, Any]
-
-    def tally(self, score: str) -> Tally:
-        """The counts."""
-        return Tally.from_scores(*self.source, score=score) + Tally.from_target(self.target[0])
+    def add(self, certificate: Certificate, truth: Population) -> None:
+        """One calibration, judged."""
+        error = truth.error(certificate.thresholds, TARGET_MIX)
+        self.counts["failed" if error > EPSILON else "trivial" if certificate.trivial else "kept"] += 1
+        self.errors.append(error)
+        self.sizes.append(truth.size(certificate.thresholds, TARGET_MIX))
 
 
 def run(lab: Lab) -> Blocks:
@@ -78,7 +65,7 @@ def make_population(rng: np.random.Generator, *, size: int = 30_000, spread: flo
     return Population(softmax(np.log(SOURCE_MIX) - distance / (2 * spread**2), axis=1), labels)
 
 
-def transformed(population: Population, score: str) -> Population:
+def transform(population: Population, score: str) -> Population:
     """The same rows with other scores."""
     matrix = check_scores(population.scores, name="population")
     return Population(resolve_transform(score).of_all(matrix), population.index)
@@ -96,50 +83,37 @@ def variants() -> Iterator[tuple[str, Method]]:
 def measure(size: int, trials: int) -> dict[str, Outcomes]:
     """Calibrate every method on the same draws and compare with the truth."""
     population = make_population(np.random.default_rng(SEED))
-    truth = {score: transformed(population, score) for score in PLAIN.values()}
-    found: dict[str, Outcomes] = {name: Outcomes() for name, _ in variants()}
+    truths = {score: transform(population, score) for score in PLAIN.values()}
+    outcomes = {name: Outcomes() for name, _ in variants()}
     for trial in range(trials):
         rng = np.random.default_rng([SEED, trial])
-        drawn = Drawn(population.draw(SOURCE_MIX, size, rng), population.draw(TARGET_MIX, size, rng))
-        tallies = {score: drawn.tally(score) for score in truth}
+        source, target = population.draw(SOURCE_MIX, size, rng), population.draw(TARGET_MIX, size, rng)
+        tallies = {
+            score: Tally.from_scores(*source, score=score) + Tally.from_target(target[0]) for score in truths
+        }
         for name, method in variants():
             score = PLAIN[method.default_score]
-            coins = np.random.default_rng([SEED, trial, 1])
-            record(found[name], method, drawn, tallies[score], truth[score], coins)
-    return found
+            request: dict[str, Any] = {"epsilon": EPSILON, "delta": DELTA, "method": method}
+            request["rng"] = np.random.default_rng([SEED, trial, 1])
+            try:
+                with quiet():  # counted in the last column
+                    if method.needs_labels:  # then by rows
+                        labels = first_labels(target[1], N_LABELS)
+                        certificate = calibrate(*source, target[0], target_labels=labels, **request)
+                    else:
+                        weights = TARGET_MIX / SOURCE_MIX if method.needs_weights else None
+                        certificate = calibrate(tallies[score], weights=weights, **request)
+            except AssumptionError:
+                outcomes[name].counts["refused"] += 1
+            else:
+                outcomes[name].add(certificate, truths[score])
+    return outcomes
 
 
-def record(
-    found: Outcomes, method: Method, drawn: Drawn, tally: Tally, truth: Population, rng: np.random.Generator
-) -> None:
-    """One calibration, judged."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UninformativeWarning)  # counted in the last column
-            certificate = certify(method, drawn, tally, rng)
-    except AssumptionError:
-        found.counts["refused"] += 1
-        return
-    error = truth.error(certificate.thresholds, TARGET_MIX)
-    found.counts["failed" if error > EPSILON else "trivial" if certificate.trivial else "kept"] += 1
-    found.errors.append(error)
-    found.sizes.append(truth.size(certificate.thresholds, TARGET_MIX))
-
-
-def certify(method: Method, drawn: Drawn, tally: Tally, rng: np.random.Generator) -> Certificate:
-    """By counts; by rows where some are labelled: they come in random order, so the first are a random sample."""
-    asked: dict[str, Any] = {"epsilon": EPSILON, "delta": DELTA, "method": method, "rng": rng}
-    if not method.needs_labels:
-        return calibrate(tally, weights=TARGET_MIX / SOURCE_MIX if method.needs_weights else None, **asked)
-    target, truth = drawn.target
-    known = [label if place < N_LABELS else None for place, label in enumerate(truth.tolist())]
-    return calibrate(*drawn.source, target, target_labels=known, **asked)
-
-
-def table(found: dict[str, Outcomes], trials: int) -> str:
+def table(outcomes_by_method: dict[str, Outcomes], trials: int) -> str:
     """One row per method."""
     methods, rows = dict(variants()), []
-    for name, outcomes in found.items():
+    for name, outcomes in outcomes_by_method.items():
         failed = outcomes.counts["failed"]
         means = f"{np.mean(outcomes.errors):.4f}", f"{np.mean(outcomes.sizes):.3f}"
         counts = f"{failed}", f"{failed / trials:.3f}", *means, f"{outcomes.counts['trivial']}"

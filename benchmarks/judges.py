@@ -7,7 +7,6 @@ of a bootstrap of labels and verdicts; ``ppi`` PPI++ by Angelopoulos et al., arX
 """
 
 import csv
-from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import permutations
 from pathlib import Path
@@ -161,59 +160,62 @@ def carried_over(judges: dict[str, dict[str, Verdicts]]) -> str:
     return markdown_table(headings, rows, left=3).strip()
 
 
-def new_labels(lab: Lab, pairs: dict[str, Verdicts]) -> Iterable[str]:
+def new_labels(lab: Lab, pairs: dict[str, Verdicts]) -> tuple[str, str]:
     """50, 100, 200 random labels of the new answers, the judge's verdicts on the others."""
-    repeats, rows = lab.trials or lab.choose(300, 3), []
+
+    def ask(pair: Verdicts, size: int, rng: np.random.Generator) -> dict[str, Ends | None]:
+        answers = pair.draw(NEW_ANSWERS, rng)
+        labelled, others = answers.take(np.arange(size)), answers.take(np.arange(size, NEW_ANSWERS))
+        return {
+            "labels alone": labels_alone(labelled),
+            "by label shift": ours(labelled, others),
+            "Lee et al.": lee(labelled, others),
+            "bootstrap": bootstrap(labelled, others, rng),
+            "PPI++": ppi(labelled, others),
+        }
+
+    repeats = lab.trials or lab.choose(300, 3)
+    rows = []
     for size in (50, 100, 200):
-        found: dict[str, list[tuple[bool, float]]] = {}
-        for number, pair in enumerate(pairs.values()):
-            rng = np.random.default_rng([size, number])
-            for _ in range(repeats):
-                drawn = pair.draw(NEW_ANSWERS, rng)
-                labelled, others = drawn.take(np.arange(size)), drawn.take(np.arange(size, NEW_ANSWERS))
-                tried = {
-                    "labels alone": labels_alone(labelled),
-                    "by label shift": ours(labelled, others),
-                    "Lee et al.": lee(labelled, others),
-                    "bootstrap": bootstrap(labelled, others, rng),
-                    "PPI++": ppi(labelled, others),
-                }
-                for name, ends in tried.items():
-                    found.setdefault(name, []).append(_scored(ends, pair.truth))
+        rngs = (np.random.default_rng([size, number]) for number in range(len(pairs)))
+        found = [
+            (ask(pair, size, rng), pair.truth)
+            for pair, rng in zip(pairs.values(), rngs, strict=True)
+            for _ in range(repeats)
+        ]
+        rows.append((f"{size}", *_summaries(found)))
         lab.say(f"judges: {size} labels")
-        rows.append((f"{size}", *(_summary(each) for each in found.values())))
-    headings = ("labels", *found)
-    yield f"{len(pairs)} pairs, {repeats} draws each of {NEW_ANSWERS:,} answers: covered, mean width."
-    yield markdown_table(headings, rows, left=1).strip()
+    about = f"{len(pairs)} pairs, {repeats} draws each of {NEW_ANSWERS:,} answers: covered, mean width."
+    return about, markdown_table(("labels", *found[0][0]), rows, left=1)
 
 
 def made_on_purpose(lab: Lab, pairs: dict[str, Verdicts]) -> str:
     """Label shift that holds: labelled answers of one pair with few of a class, new answers of the same pair."""
+
+    def ask(pair: Verdicts, size: int, share: float, rng: np.random.Generator) -> dict[str, Ends | None]:
+        source, target = pair.draw(size, rng, share), pair.draw(NEW_ANSWERS, rng, 0.5)
+        answers = {"pacshift": ours(source, target), "Lee et al.": lee(source, target)}
+        return answers | {"bootstrap": bootstrap(source, target, rng)}
+
     repeats, rows = lab.trials or lab.choose(300, 3), []
     for size, share in ((30, 0.1), (100, 0.1), (200, 0.5)):
-        found: dict[str, list[tuple[bool, float]]] = {}
-        for number, pair in enumerate(pairs.values()):
-            rng = np.random.default_rng([size, number, 1])
-            for _ in range(repeats):
-                source, target = pair.draw(size, rng, share), pair.draw(NEW_ANSWERS, rng, 0.5)
-                tried = {"pacshift": ours(source, target), "Lee et al.": lee(source, target)}
-                tried["bootstrap"] = bootstrap(source, target, rng)
-                for name, ends in tried.items():
-                    found.setdefault(name, []).append(_scored(ends, 0.5))
+        rngs = (np.random.default_rng([size, number, 1]) for number in range(len(pairs)))
+        found = [
+            (ask(pair, size, share, rng), 0.5)
+            for pair, rng in zip(pairs.values(), rngs, strict=True)
+            for _ in range(repeats)
+        ]
+        rows.append((f"{size}, {100 * share:.0f} %", *_summaries(found)))
         lab.say(f"judges: label shift, {size} labels")
-        rows.append((f"{size}, {100 * share:.0f} %", *(_summary(each) for each in found.values())))
-    return markdown_table(("labels, of which preferred", *found), rows, left=1).strip()
+    return markdown_table(("labels, of which preferred", *found[0][0]), rows, left=1).strip()
 
 
-def _scored(ends: Ends | None, truth: float) -> tuple[bool, float]:
-    """Whether the truth is inside, and the width; no answer says 0 to 1."""
-    low, high = ends or (0.0, 1.0)
-    return low <= truth <= high, high - low
-
-
-def _summary(found: list[tuple[bool, float]]) -> str:
-    covered, widths = np.array(found, float).T
-    return f"{100 * covered.mean():.1f} %, {widths.mean():.2f}"
+def _summaries(answers: list[tuple[dict[str, Ends | None], float]]) -> list[str]:
+    """How often each answer holds the truth, and its mean width; no answer says 0 to 1."""
+    ends = np.array([[each or (0.0, 1.0) for each in by_name.values()] for by_name, _ in answers])
+    truth, (low, high) = np.array([truth for _, truth in answers])[:, None], np.moveaxis(ends, -1, 0)
+    covered, widths = ((low <= truth) & (truth <= high)).mean(axis=0), (high - low).mean(axis=0)
+    return [f"{100 * share:.1f} %, {width:.2f}" for share, width in zip(covered, widths, strict=True)]
 
 
 def _said(ends: Ends | None, truth: float) -> str:

@@ -1,11 +1,9 @@
 """How much data is needed: set sizes by number of classes, rows per class, epsilon and delta."""
 
-import warnings
-
 import numpy as np
 
-from benchmarks.lab import Blocks, Lab
-from pacshift import Population, UninformativeWarning, calibrate
+from benchmarks.lab import Blocks, Lab, quiet
+from pacshift import Population, calibrate
 from pacshift.arrays import FloatArray
 from paper.experiments.summary import markdown_table
 
@@ -57,8 +55,7 @@ def mean_size(
         rng = np.random.default_rng([rows, trial])
         source, labels = population.draw(np.full(n_classes, 1 / n_classes), rows * n_classes, rng)
         target, _ = population.draw(mix, rows * n_classes, rng)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UninformativeWarning)  # its size, K, says it
+        with quiet():
             certificate = calibrate(source, labels, target, epsilon=epsilon, delta=delta)
         sizes.append(population.size(certificate.thresholds, mix))
     return float(np.mean(sizes))

@@ -16,7 +16,7 @@ BLOCKS = {
     "benchmarks/results/performance.md": ("picture", "history", "speed", "quality", "core", "startup"),
     "benchmarks/results/serving.md": ("one-row",),
     "benchmarks/results/solvers.md": ("solvers",),
-    "benchmarks/results/scale.md": ("rows", "classes", "files", "workers", "cost"),
+    "benchmarks/results/scale.md": ("rows", "classes", "files"),
     "benchmarks/results/guarantee.md": ("guarantee", "hunt"),
     "docs/cases.md": ("cases-people", "cases-headlines"),
     "docs/how-much-data.md": ("needs",),

@@ -18,7 +18,6 @@ from benchmarks.measure import megabytes
 from benchmarks.page import report
 from benchmarks.peers import answer_of
 from benchmarks.scale_jobs import generate
-from pacshift.parallel import cores
 from paper.experiments.summary import markdown_table
 
 ROWS = (1_000_000, 4_000_000, 16_000_000)
@@ -85,45 +84,6 @@ def by_files(lab: Lab) -> Blocks:
     yield "files", report("scale-files", markdown_table(headings, lines), packages=ARROW)
 
 
-def by_workers(lab: Lab) -> Blocks:
-    """One core and all of them; Spark with as many tasks at a time (not in a small run: it needs Java)."""
-    lines = []
-    with table(lab, FILES_ROWS, 10, files=8) as path:
-        for engine in ("Arrow", "Spark")[: lab.choose(2, 1)]:
-            for count in sorted({1, cores()}):
-                kind = (
-                    {"kind": "spark", "workers": count} if engine == "Spark" else {"kind": "speed", "cores": count}
-                )
-                lines.append([engine, f"{count}", f"{job(lab, path=path, **kind)['tally']:.2f} s"])
-                lab.say(f"scale-workers {engine} {count}")
-    headings = ["engine", "cores", f"count of {FILES_ROWS // lab.choose(1, SMALLER):,} rows × 10"]
-    yield "workers", report("scale-workers", markdown_table(headings, lines, left=1), packages=ARROW)
-
-
-def cost(lab: Lab) -> Blocks:
-    """What ten billion rows would take, from the processor time per score here."""
-    facts, nanoseconds = [], {}
-    for n_classes, columns in ((10, "p_*"), (1000, "scores")):
-        rows = FILES_ROWS * 10 // n_classes
-        with table(lab, rows, n_classes, lists=columns == "scores") as path:
-            seconds = job(lab, kind="speed", path=path, scores=columns)["tally_cpu"]
-            values = job(lab, kind="size", path=path, scores=columns)["values"]
-        nanoseconds[n_classes] = seconds / (FILES_ROWS * 10 // lab.choose(1, SMALLER)) * 1e9
-        facts.append(
-            f"- {n_classes:,} classes: {nanoseconds[n_classes]:.1f} ns of one core per score; "
-            f"the tally holds {values / n_classes:,.0f} distinct true-label scores per class."
-        )
-    lines = []
-    for n_classes in (10, 1000, 10_000):
-        scores = 1e10 * n_classes
-        seconds = scores * nanoseconds[min(n_classes, 1000)] / 1e9
-        times = (duration(seconds / count) for count in (1, cores(), 256))
-        lines.append([f"{n_classes:,}", f"{scores * 8 / 1e12:,.1f} TB", *times, megabytes(n_classes**2 * 8)])
-    engines = ["one core", f"on {cores()} cores", "on 256 cores"]
-    headings = ["classes", "scores as float64", *engines, "soft sums, if kept"]
-    yield "cost", report("scale-cost", "\n".join(facts), markdown_table(headings, lines, left=1), packages=ARROW)
-
-
 @contextmanager
 def table(lab: Lab, rows: int, n_classes: int, **options: Any) -> Iterator[Path]:
     """A generated table, removed afterwards."""
@@ -151,15 +111,3 @@ def compared(speed: dict[str, float]) -> list[str]:
     wall = [f"{speed['bare']:.2f} s", f"{speed['tally']:.2f} s", f"{ratio:.2f}"]
     cpu = [speed["bare_cpu"], speed["tally_cpu"]]
     return [*wall, *(f"{seconds:.2f} s" for seconds in cpu), f"{cpu[0] / cpu[1]:.2f}"]
-
-
-def duration(seconds: float) -> str:
-    """Seconds, minutes or hours, whichever reads best.
-
-    >>> [duration(seconds) for seconds in (90.0, 150.0, 36_000.0)]
-    ['90.0 s', '2.5 min', '10.0 h']
-    """
-    for unit, size in (("h", 3600), ("min", 60)):
-        if seconds >= 2 * size:
-            return f"{seconds / size:,.1f} {unit}"
-    return f"{seconds:.1f} s"

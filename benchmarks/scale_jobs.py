@@ -1,7 +1,6 @@
 """What ``benchmarks.scale`` runs in processes of their own: ``python -m benchmarks.scale_jobs JSON``."""
 
 import json
-import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -68,18 +67,12 @@ def work(job: dict[str, Any]) -> dict[str, float]:
 
     >>> import tempfile
     >>> path = str(generate(Path(tempfile.mkdtemp()) / "table", 500, 3, lists=True))
-    >>> for kind in ("speed", "memory", "size"):
+    >>> for kind in ("speed", "memory"):
     ...     print(min(work({"kind": kind, "path": path, "scores": "scores", "repeats": 1}).values()) > 0)
     True
     True
-    True
     """
-    if job.get("cores"):
-        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: job["cores"]])
-        pa.set_cpu_count(job["cores"])
-    kinds: dict[str, Callable[[dict[str, Any]], dict[str, float]]]
-    kinds = {"speed": _speed, "memory": _memory, "spark": _spark, "size": _size}
-    return kinds[job["kind"]](job)
+    return _speed(job) if job["kind"] == "speed" else _memory(job)
 
 
 def _speed(job: dict[str, Any]) -> dict[str, float]:
@@ -103,22 +96,6 @@ def _speed(job: dict[str, Any]) -> dict[str, float]:
 def _memory(job: dict[str, Any]) -> dict[str, float]:
     seconds = seconds_of(lambda: _sets(job) if job.get("sets") else _tally(job))
     return {"seconds": seconds, "peak": peak_memory()}
-
-
-def _size(job: dict[str, Any]) -> dict[str, float]:
-    return {"values": len(_tally(job).values)}
-
-
-def _spark(job: dict[str, Any]) -> dict[str, float]:
-    from pyspark.sql import SparkSession
-
-    from pacshift import read
-
-    os.environ |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
-    builder = SparkSession.builder.master(f"local[{job['workers']}]").config("spark.ui.enabled", "false")
-    session = builder.config("spark.ui.showConsoleProgress", "false").getOrCreate()
-    frame = session.read.parquet(job["path"])
-    return {"tally": min(seconds_of(lambda: read(frame, label="label").tally()) for _ in range(job["repeats"]))}
 
 
 def _bare_scan(path: str) -> int:

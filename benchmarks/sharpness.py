@@ -11,7 +11,7 @@ label mix were known; the difference is the price of the unknown mix. Score sets
 small samples have tables of their own (``--panels development``, ``other``, ``small``).
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
@@ -108,10 +108,13 @@ class Line:
 def run(lab: Lab) -> Blocks:
     """Every panel and the averages, then the other groups of cases that are asked for or at hand."""
     wanted, trials = lab.panels or lab.choose("", SMALL_PANEL), lab.trials or lab.choose(20, 2)
-    command = "sharpness" + (f" --trials {lab.trials}" if lab.trials else "")
-    parts = [conditions(command)]
+    parts = [conditions(lab.command("sharpness"))]
     for title, panels in GROUPS.items():
-        lines = [line for panel in panels if wanted in panel.name for line in measured(lab, panel, trials)]
+        lines = []
+        for panel in panels:
+            if wanted in panel.name and (data := load(panel, lab.data)):
+                lines.append(measure(panel, data, trials))
+                lab.say(f"sharpness {panel.name}: {lines[-1].size('PS-LP'):.3f}, {lines[-1].best_per_class:.3f}")
         if lines:
             parts += [f"**{title}**", *tables(lines), summary(lines)]
     if len(parts) == 1:
@@ -125,15 +128,6 @@ def tables(lines: Sequence[Line]) -> list[str]:
     cuts = [1, HEADINGS.index(TUNED), HEADINGS.index("ratio"), len(HEADINGS)]
     parts = ([(row[0], *row[first:last]) for row in rows] for first, last in pairwise(cuts))
     return [markdown_table(head, body, left=1).strip() for head, *body in parts]
-
-
-def measured(lab: Lab, panel: Panel, trials: int) -> Iterator[Line]:
-    """The line of a case, if its scores are at hand."""
-    data = load(panel, lab.data)
-    if data is not None:
-        line = measure(panel, data, trials)
-        lab.say(f"sharpness {panel.name}: {line.size('PS-LP'):.3f}, best per class {line.best_per_class:.3f}")
-        yield line
 
 
 def measure(panel: Panel, data: Dataset, trials: int) -> Line:

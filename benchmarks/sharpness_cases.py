@@ -43,34 +43,25 @@ def case(row: str, file: str, mixes: tuple[Mix, Mix], epsilon: float = 0.1, rows
     return Panel(row, file, *mixes, epsilon, rows, rows, 0)
 
 
-_CIFAR, _CHEST, _HEART, _GPT2 = (
-    "cifar10/scores_{}.npz",
-    "chestxray14/scores{}.npz",
-    "heart/{}.npz",
-    "agnews/{}.npz",
-)
-
-DEVELOPMENT: tuple[Panel, ...] = (
-    case("development mnist", "mnist/scores.npz", (even(10), more_of(5, 0.4, 10))),
-    case("development vgg16", _CIFAR.format("vgg16"), (even(10), more_of(3, 0.4, 10))),
-    case("development vgg16 drawn", _CIFAR.format("vgg16"), (more_of(0, 0.2, 10), drawn(1, 11, 10))),
-    case("development resnet20", _CIFAR.format("resnet20"), (even(10), drawn(1, 1, 10))),
-    case("development vgg19", _CIFAR.format("vgg19_bn"), (more_of(2, 0.3, 10), more_of(5, 0.3, 10))),
-    case("development repvgg", _CIFAR.format("repvgg_a2"), (even(10), drawn(0.5, 2, 10))),
-    case("development resnet50", _CIFAR.format("resnet50_cv"), (even(10), more_of(4, 0.3, 10))),
-    case("development resnet50 drawn", _CIFAR.format("resnet50_cv"), (drawn(3, 4, 10), drawn(1, 5, 10))),
-    case("development resnet50 large", _CIFAR.format("resnet50_cv"), (even(10), more_of(3, 0.4, 10))),
-    case("development chest", _CHEST.format("_relaxed"), (even(6), more_of(3, 0.45, 6)), 0.3),
-    case("development chest drawn", _CHEST.format("_relaxed"), (more_of(2, 0.4, 6), drawn(2, 3, 6)), 0.3),
-    case("development heart 2020", _HEART.format("scores_2020"), ((0.93, 0.07), (0.7, 0.3))),
-    case("development heart 2020 small", _HEART.format("scores_2020"), ((0.9, 0.1), (0.93, 0.07))),
-    case("development gpt2", _GPT2.format("scores_gpt2_zeroshot"), (even(4), more_of(1, 0.4, 4)), 0.4),
-    case(
-        "development gpt2 large",
-        _GPT2.format("scores_gpt2_zeroshot"),
-        (more_of(0, 0.4, 4), more_of(2, 0.5, 4)),
-        0.4,
-    ),
+DEVELOPMENT = tuple(
+    case(f"development {row}", f"{file}.npz", mixes, epsilon)
+    for row, file, mixes, epsilon in (
+        ("mnist", "mnist/scores", (even(10), more_of(5, 0.4, 10)), 0.1),
+        ("vgg16", "cifar10/scores_vgg16", (even(10), more_of(3, 0.4, 10)), 0.1),
+        ("vgg16 drawn", "cifar10/scores_vgg16", (more_of(0, 0.2, 10), drawn(1, 11, 10)), 0.1),
+        ("resnet20", "cifar10/scores_resnet20", (even(10), drawn(1, 1, 10)), 0.1),
+        ("vgg19", "cifar10/scores_vgg19_bn", (more_of(2, 0.3, 10), more_of(5, 0.3, 10)), 0.1),
+        ("repvgg", "cifar10/scores_repvgg_a2", (even(10), drawn(0.5, 2, 10)), 0.1),
+        ("resnet50", "cifar10/scores_resnet50_cv", (even(10), more_of(4, 0.3, 10)), 0.1),
+        ("resnet50 drawn", "cifar10/scores_resnet50_cv", (drawn(3, 4, 10), drawn(1, 5, 10)), 0.1),
+        ("resnet50 large", "cifar10/scores_resnet50_cv", (even(10), more_of(3, 0.4, 10)), 0.1),
+        ("chest", "chestxray14/scores_relaxed", (even(6), more_of(3, 0.45, 6)), 0.3),
+        ("chest drawn", "chestxray14/scores_relaxed", (more_of(2, 0.4, 6), drawn(2, 3, 6)), 0.3),
+        ("heart 2020", "heart/scores_2020", ((0.93, 0.07), (0.7, 0.3)), 0.1),
+        ("heart 2020 small", "heart/scores_2020", ((0.9, 0.1), (0.93, 0.07)), 0.1),
+        ("gpt2", "agnews/scores_gpt2_zeroshot", (even(4), more_of(1, 0.4, 4)), 0.4),
+        ("gpt2 large", "agnews/scores_gpt2_zeroshot", (more_of(0, 0.4, 4), more_of(2, 0.5, 4)), 0.4),
+    )
 )
 """Score sets that nothing is reported on."""
 

@@ -59,7 +59,6 @@ SLOW = {
     ],
     "startup": ["| `pacshift --version` |"],
     "scale-rows scale-classes": ["| 5,000 | float32 |", "| 100 | one list |"],
-    "scale-workers scale-cost": ["| Arrow | 1 |", "| 10,000 | 800.0 TB |"],
     "reproduce": ["| claim | in the paper's words (section) | verdict |", "| `heart` | shipped |"],
 }
 
