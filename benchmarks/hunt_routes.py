@@ -12,11 +12,9 @@ import numpy as np
 from benchmarks.hunt_laws import NEW_KIND
 from benchmarks.hunt_worlds import Sample
 from pacshift import (
-    AssumptionError,
     Certificate,
     InputError,
     LabelSheet,
-    Monitor,
     Tally,
     accept,
     calibrate,
@@ -156,12 +154,12 @@ def _by_sheet(
 
 
 def _filled(
-    target: FloatArray, truth: Any, asked: dict[str, Any], *, groups: Any = None, n_looks: int = 3
+    target: FloatArray, truth: Any, asked: dict[str, Any], *, groups: Any = None
 ) -> list[LabelSheet] | None:
     """A sheet for as many labels as are asked for, filled in up to each of its looks; None if they are too few."""
     n_labels = sum(label is not None for label in asked.get("target_labels", ()))
     rates: dict[str, Any] = {"epsilon": asked["epsilon"], "delta": asked["delta"], "rng": _chance(target)}
-    for looks in (n_looks, 2):
+    for looks in (3, 2):
         early = sorted({n_labels * number // looks for number in range(1, looks)})
         try:
             sheet = label_sheet(target, budget=n_labels, looks=early, groups=groups, **rates)
@@ -175,32 +173,6 @@ def _filled(
 def _chance(rows: FloatArray) -> int:
     """A number that is as good as independent of what the rows are."""
     return zlib.crc32(rows.tobytes())
-
-
-def _by_monitor(sample: Sample, method: Method, asked: dict[str, Any]) -> Certificate:
-    """A period refutes the source, whose scores were less sure; labels of a sheet with looks become the new one.
-
-    The certificate is the fresh one of the period after it.
-    """
-    rates = {name: asked[name] for name in ("epsilon", "delta")}
-    old, half = (sample.source + sample.source.mean(axis=1, keepdims=True)) / 2, len(sample.target) // 2
-    order = np.random.default_rng(_chance(sample.target)).permutation(len(sample.target))
-    period, truth = sample.target[order[:half]], sample.target_labels[order[:half]]
-    monitor = Monitor(Tally.from_scores(old, sample.labels), method=method, **rates)
-    monitor.update(period, "labelled")
-    filled = _filled(period, truth, asked, n_looks=10)
-    if filled is None:
-        raise InputError("too few labels for a sheet")
-    *_, last = filled
-    labelled = [Tally.from_scores(period[last.rows[:look]], truth[last.rows[:look]]) for look in last.looks]
-    # Stop where they give the largest threshold.
-    best = int(np.argmax([calibrate(rows, method=method, **rates).thresholds.max() for rows in labelled]))
-    made = calibrate(old, sample.labels, period, method="PS-T", labelled=filled[best], **rates)
-    monitor.new_source("labelled", labelled[best], made, sheet=filled[best])
-    report = monitor.update(sample.target[order[half:]], "later")
-    if report.fresh is None:
-        raise AssumptionError(report.finding)
-    return report.fresh
 
 
 def _labels_as_source(sample: Sample, method: Method, asked: dict[str, Any]) -> Certificate:
@@ -221,7 +193,6 @@ ROUTES: dict[str, Callable[[Sample, Method, dict[str, Any]], Certificate]] = {
     "sheet, largest thresholds": partial(_by_sheet, stop=_at_largest),
     "sheet, first small sets": partial(_by_sheet, stop=_at_first_small),
     "sheet, left blank": partial(_by_sheet, lazy=True),
-    "monitor": _by_monitor,
     "labels as source": _labels_as_source,
 }
 """A new way is one more entry."""
@@ -229,5 +200,5 @@ ROUTES: dict[str, Callable[[Sample, Method, dict[str, Any]], Certificate]] = {
 WITH_GROUPS = ("groups", "sheet", "sheet, largest thresholds", "sheet, first small sets", "sheet, left blank")
 """Ways on which rows may come in groups."""
 
-NAMED_ONLY = ("monitor", "labels as source")
+NAMED_ONLY = ("labels as source",)
 """Ways that only worlds with a name take: few methods and options go with them."""

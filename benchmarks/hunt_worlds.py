@@ -235,12 +235,6 @@ def visits_world() -> World:
     return World("visits", Pieces((easy, hard), (1, 0)), (400, 400), (0.5, 0.5), 600, sizes=(1, 20))
 
 
-def looks_world() -> World:
-    """Two classes that no row confuses, with scores from .5 to 1."""
-    pieces = ((0.5, 1.0, 1.0),)
-    return World("two classes apart", Pieces((pieces, pieces), (1, 0)), (500, 500), (0.5, 0.5), 4_000)
-
-
 def swapped_world() -> World:
     """Three classes, of which each is nearly always taken for the next: what is predicted is not what is meant."""
     pieces: tuple[Piece, ...] = ((0.05, 0.5, 0.95), (0.5, 0.8, 0.05))

@@ -49,7 +49,6 @@ VALUES = {
     "--fail-on": "not-proven",
     "--group": "patient_id",
     "--keep": "patient_id",
-    "--key": "patient_id",
     "--known": "c=0.5..0.52",
     "--label": "patient_id",
     "--labelled": "sheet.csv",
@@ -127,13 +126,10 @@ SPECIAL = {
     "monitor --fail-on": ("monitor s.csv dated.csv -o out.html --timestamp seen --period month", "gap"),
     "monitor --force": ("monitor s.csv t1.parquet -o base.json", ""),
     "monitor --forever": ("monitor s.csv t1.parquet -o out.html --state forever", ""),
-    "monitor --key": ("monitor s.csv t1.parquet -o out.html --state keyed", "patient_id"),
-    "monitor --labelled": ("monitor s.csv r.parquet -o out.html --state labelled", "sheet.csv"),
     "monitor --model-id": ("monitor s.csv t1.parquet -o out.html --certificate named.json", "other"),
     "monitor --period": ("monitor s.csv dated.csv -o out.html --timestamp seen", "week"),
     "monitor --replace": ("monitor s.csv t1.parquet -o out.html --state replaced", "t1"),
     "monitor --softmax": ("monitor sl.csv tl.csv -o out.html", ""),
-    "monitor --source": ("monitor s.csv t1.parquet -o out.html --state back", "first"),
     "monitor --timestamp": ("monitor s.csv dated.csv -o out.html", "seen"),
     "plan --force": ("plan s.csv --target-mix a=1,b=1,c=1 --n-source 400 --n-target 400 -m PS-LW -o old.png", ""),
     "plan --n-source": ("plan s.csv --target-mix a=0.2,b=0.3,c=0.5 --n-target 400 -m PS-LW --size 2", "500"),
@@ -200,7 +196,6 @@ COUNTED_SPECIAL = {
     "monitor --forever": ("monitor s.tally t1.tally -o out.html --state forever", ""),
     "monitor --model-id": ("monitor s.tally t1.tally -o out.html --certificate named.json", "other"),
     "monitor --replace": ("monitor s.tally t1.tally -o out.html --state counted", "t1"),
-    "monitor --source": ("monitor s.tally t1.tally -o out.html --state back", "first"),
 }
 """Options that show only on other counts."""
 

@@ -14,8 +14,8 @@ import pyarrow.parquet
 import pytest
 
 from commands import bad, good, run
-from hospital import USUAL, month_days, patients, table
-from pacshift import Certificate, Tally
+from hospital import USUAL
+from pacshift import Certificate
 from test_cli_monitor import BY_MONTH, OUTBREAK, deliver, left_out, monitored
 
 pytestmark = pytest.mark.thorough  # many whole runs of the monitor
@@ -285,7 +285,7 @@ def test_metrics_say_that_a_whole_run_failed(folder: Path, monkeypatch: pytest.M
     bad("monitor", "source.parquet", "visits", *BY_MONTH, *table)
     assert gauges()["last_run_success"] == 0
     with monkeypatch.context() as patched:  # a run that is stopped
-        patched.setattr("pacshift.monitor.Monitor.follow", lambda *_args, **_options: os.kill(os.getpid(), 2))
+        patched.setattr("pacshift.monitor.Monitor.ingest", lambda *_args, **_options: os.kill(os.getpid(), 2))
         stopped = run("monitor", "source.parquet", "visits", *BY_MONTH, *table, "--state", "other")
     assert stopped.exit_code == 130
     assert gauges()["last_run_success"] == 0
@@ -350,79 +350,9 @@ def test_a_month_is_counted_anew(folder: Path) -> None:
     assert rows_of(again) == {"03": 2500, "04": 300}
 
 
-def keyed(name: str, first: int, last: int, month: int) -> None:
-    """Visits with numbers; the row of a number is always the same."""
-    rng = np.random.default_rng(month)
-    scores, days = patients(3000, USUAL, rng)[0], month_days(month, 3000, rng)
-    rows = table(scores, days=days).append_column("visit", pa.array(np.arange(3000) + 10_000 * month))
-    pa.parquet.write_table(rows.slice(first, last - first), name)
-
-
-def test_keys_let_files_grow_and_overlap(folder: Path) -> None:
-    shutil.rmtree("visits")
-    Path("visits").mkdir()
-    keyed("visits/03.parquet", 0, 1000, 3)
-    words = ("monitor", "source.parquet", "visits", *BY_MONTH, "--key", "visit")
-    good(*words)
-    keyed("visits/03.parquet", 0, 1500, 3)  # it has grown
-    keyed("visits/again.parquet", 800, 2000, 3)  # and another file overlaps
-    shown = run(*words, "--json")
-    assert "1,000 of 1,500 rows were counted before (--key), left out" in " ".join(shown.stderr.split())
-    assert rows_of(json.loads(shown.stdout)) == {"2026-03": 2000}
-    assert {file.stat().st_mode & 0o077 for file in Path("watch").glob("*.keys")} == {0}  # for the owner alone
-    keyed("whole.parquet", 0, 2000, 3)
-    (period,) = Path("watch").glob("period.*.tally")
-    good("tally", "whole.parquet", "-o", "whole.tally", "--leave-out", "soft")
-    assert Tally.load(period) == Tally.load("whole.tally")
-    assert "key" in bad("monitor", "source.parquet", "visits", *BY_MONTH, "--replace", "2026-03")
-    keyed("fixed.parquet", 0, 1200, 3)
-    again = run("monitor", "source.parquet", "fixed.parquet", *BY_MONTH, "--key", "visit", "--replace", "2026-03",
-                "--json")  # fmt: skip
-    assert rows_of(json.loads(again.stdout)) == {"2026-03": 1200}
-    keyed("visits/new.parquet", 1100, 1300, 3)
-    assert rows_of(json.loads(run(*words, "--json").stdout)) == {"2026-03": 1300}
-    keyed("visits/grown.parquet", 1250, 1400, 3)
-    said = bad("monitor", "source.parquet", "visits", *BY_MONTH)
-    assert "watch was begun with --key 'visit' and now there is no --key. Rows" in said
-    assert "now there is --key 'nobody'" in bad(
-        "monitor", "source.parquet", "visits", *BY_MONTH, "--key", "nobody"
-    )
-    other = [word if word != "watch" else "other" for word in BY_MONTH]
-    assert "no column 'nobody' with keys" in bad("monitor", "source.parquet", "visits", *other, "--key", "nobody")
-
-
-@pytest.mark.parametrize("column", ["p_healthy", "seen"])
-def test_corrected_rows_with_known_keys_are_refused(column: str, folder: Path) -> None:
-    """They would be left out without a word, because their keys are known."""
-    shutil.rmtree("visits")
-    Path("visits").mkdir()
-    keyed("visits/03.parquet", 0, 2000, 3)
-    words = ("monitor", "source.parquet", "visits", *BY_MONTH, "--key", "visit")
-    good(*words)
-    rows = pa.parquet.read_table("visits/03.parquet")
-    place = rows.column_names.index(column)
-    if column == "seen":
-        moved = pa.array(rows.column("seen").to_numpy() + np.timedelta64(40, "D"))
-        fixed = rows.set_column(place, column, moved)
-    else:
-        scores = np.column_stack([rows.column(name).to_numpy() for name in rows.column_names[:3]])
-        scores[:200] = scores[:200, [1, 0, 2]]
-        fixed = rows
-        for number in range(3):
-            fixed = fixed.set_column(number, rows.column_names[number], pa.array(scores[:, number]))
-    before = Path("watch/manifest.json").read_bytes()
-    pa.parquet.write_table(fixed, "visits/fixed.parquet")
-    said = left_out(*words)
-    assert "fixed.parquet is not counted: rows of 2026-03 that were counted before (--key) have other" in said
-    assert "count the period anew from all of its rows: --replace '2026-03'." in said
-    assert Path("watch/manifest.json").read_bytes() == before
-    pa.parquet.write_table(rows.take(np.arange(1999, -1, -1)), "visits/fixed.parquet")
-    assert "Only --replace PERIOD counts a period anew" in " ".join(good(*words).stderr.split())
-
-
 @pytest.mark.parametrize("group", [[], ["--group", "patient"]])
 def test_the_same_rows_cut_otherwise_count_once(group: list[str], folder: Path) -> None:
-    """In another time zone, shuffled into periods of rows; and weeks do not follow months in one folder."""
+    """In another time zone; and weeks do not follow months in one folder."""
     for file in ("source.parquet", "visits/03.parquet", "visits/04.parquet"):
         rows = pa.parquet.read_table(file)
         pa.parquet.write_table(rows.append_column("patient", pa.array(np.arange(len(rows)) // 2)), file)
@@ -454,13 +384,6 @@ def test_the_same_rows_cut_otherwise_count_once(group: list[str], folder: Path) 
     assert "watch was begun with --period 'day' and now there is --period 'week'" in said
     said = bad("monitor", "source.parquet", "visits/04.parquet", *words[:2], *words[6:])
     assert "now there is no --timestamp" in said
-    if group:  # one row of each is counted in a month or a week, not in a number of rows
-        return
-    thousands = ("--label", "diagnosis", "--period", "1000", "--state", "rows", "--force", "--json")
-    once = json.loads(run("monitor", "source.parquet", "visits/03.parquet", *thousands).stdout)
-    pa.parquet.write_table(rows.take(np.random.default_rng(0).permutation(2500)), "shuffled.parquet")
-    twice = run("monitor", "source.parquet", "shuffled.parquet", *thousands)
-    assert rows_of(json.loads(twice.stdout)) == rows_of(once)
 
 
 def test_no_output_replaces_what_the_run_needs(folder: Path) -> None:

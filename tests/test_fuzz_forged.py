@@ -186,7 +186,7 @@ def report_and_adopt(monitor: Monitor) -> None:
 
 def look_at(monitor: Monitor) -> None:
     repr([(report, report.missed, report.alert) for report in monitor.history])
-    repr((monitor.deliveries, monitor.source_in_words, monitor.open_reports, monitor.gaps()))
+    repr((monitor.deliveries, monitor.open_reports, monitor.gaps()))
     monitor.warnings()
     if monitor.in_use is not None:
         assert monitor.in_use.in_words

@@ -58,7 +58,7 @@ SURE = 0.01
 IN_TESTS = 4
 """The draws of tests have nothing in common with those of the hunt."""
 
-REFUTED, NEW_SOURCE = "labels, refuted", "looks, new source"
+REFUTED = "labels, refuted"
 BY_LABELS = "accepted, labels", "accepted, a label, labels"
 """The named worlds in which the test of label shift must run."""
 
@@ -90,7 +90,6 @@ DRAWS = {
     "looks, largest thresholds": 20,
     "blank rows of a sheet": 60,
     "shares and labels": 60,
-    "looks, new source": 70,
     "own source, 20": 40,
     "own source, 60": 20,
     "accepted, knife": 40,
@@ -122,7 +121,7 @@ def drawn(name: str, draws: int) -> Result:
 @pytest.mark.parametrize("name", NAMED)
 def test_named_worlds_keep_their_promise(name: str, request: pytest.FixtureRequest) -> None:
     """Enough draws, and not too many failures. Labels as their own source are refused."""
-    if name not in (REFUTED, NEW_SOURCE, *BY_LABELS):
+    if name not in (REFUTED, *BY_LABELS):
         request.getfixturevalue("untested")
     if not (first := drawn(name, 1)).draws:
         assert name.startswith("own source"), first.not_offered

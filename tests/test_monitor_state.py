@@ -34,17 +34,17 @@ def counts(scores: Any) -> Tally:
     return Tally.from_target(scores, classes=NAMES, soft=False)
 
 
-def follow(monitor: Monitor, file: Path, parts: dict[str, Any], content: str = "") -> list[str]:
+def deliver(monitor: Monitor, file: Path, parts: dict[str, Any], content: str = "") -> list[str]:
     """Deliver rows of periods in a file, whose bytes have nothing to do with them; what the monitor says."""
     file.write_text(content or str(file))
     found = {name: Period(name, None, None, counts(part)) for name, part in parts.items()}
     rows = CountedRows(found, sum(len(part) for part in parts.values()), lambda _certificate: {})
     said: list[str] = []
-    monitor.follow([file], lambda _file, _known: rows, tell=said.append)
+    monitor.ingest([file], lambda _file, _name: rows, tell=said.append)
     return said
 
 
-def nothing(_file: Any, _known: Any) -> CountedRows:
+def nothing(_file: Any, _name: Any) -> CountedRows:
     raise AssertionError
 
 
@@ -165,27 +165,27 @@ def test_rows_are_known_again_in_any_file_and_order(tmp_path: Path) -> None:
     """A file that was written again with the same rows, or copied to another format, has another SHA-256."""
     monitor = Monitor(SOURCE, **GOOD, state=tmp_path / "watch")
     may, copy = tmp_path / "may.csv", tmp_path / "copy.parquet"
-    assert follow(monitor, may, {"May": rows(0)}) == []
+    assert deliver(monitor, may, {"May": rows(0)}) == []
     same = rows(0)[::-1]
-    assert follow(monitor, may, {"May": same}, "again") == [
+    assert deliver(monitor, may, {"May": same}, "again") == [
         f"{may} holds rows that were counted before. They are not counted again."
     ]
-    assert len(follow(monitor, copy, {"copy": same}, "copied")) == 1
+    assert len(deliver(monitor, copy, {"copy": same}, "copied")) == 1
     again = Monitor(SOURCE, **GOOD, state=tmp_path / "watch")
     for file, content in ((may, "again"), (copy, "copied")):
-        assert follow(again, file, {"May": rows(7)}, content) == []  # its bytes are known, so it is not read
+        assert deliver(again, file, {"May": rows(7)}, content) == []  # its bytes are known, so it is not read
     third = tmp_path / "third.csv"
     said = f"{third} has the same content as {copy}, which was counted. It is not counted again."
-    assert follow(again, third, {"May": rows(7)}, "copied") == [said]
-    assert follow(again, third, {"May": rows(7)}, "copied") == []
+    assert deliver(again, third, {"May": rows(7)}, "copied") == [said]
+    assert deliver(again, third, {"May": rows(7)}, "copied") == []
     assert rows_of(again) == {"May": 600}
     assert sum(delivery.rows for delivery in again.deliveries) == 600
     with pytest.raises(
         InputError, match=r"rows of May were counted before .as May, from .*may\.csv., others were"
     ):
-        follow(again, tmp_path / "both.csv", {"May": same, "June": rows(1)})
+        deliver(again, tmp_path / "both.csv", {"May": same, "June": rows(1)})
     with pytest.raises(InputError, match=r"may\.csv was counted before with other content.*replace=True"):
-        follow(again, may, {"May": rows(1)}, "other")
+        deliver(again, may, {"May": rows(1)}, "other")
 
 
 def test_an_update_that_is_repeated_changes_nothing() -> None:
@@ -232,27 +232,27 @@ def test_rows_cut_into_other_periods_are_known_again(tmp_path: Path) -> None:
         parts = {"May": whole[:place], "June": whole[place:]}
         return {name: part for name, part in parts.items() if len(part)}
 
-    assert follow(monitor, tmp_path / "utc.parquet", cut(300)) == []
-    assert len(follow(monitor, tmp_path / "tokyo.parquet", cut(250))) == 1
-    assert len(follow(monitor, tmp_path / "one.parquet", cut(600))) == 1
+    assert deliver(monitor, tmp_path / "utc.parquet", cut(300)) == []
+    assert len(deliver(monitor, tmp_path / "tokyo.parquet", cut(250))) == 1
+    assert len(deliver(monitor, tmp_path / "one.parquet", cut(600))) == 1
     again = Monitor(SOURCE, **GOOD, state=tmp_path / "watch")
     assert rows_of(again) == {"May": 300, "June": 300}
     with pytest.raises(InputError, match="counted before, as period 'several', not 'July'"):
         again.update(whole, "July")
     again.update(rows(3), "May", replace=True)
-    assert follow(again, tmp_path / "new.parquet", {"July": whole}) == []
+    assert deliver(again, tmp_path / "new.parquet", {"July": whole}) == []
     assert rows_of(again) == {"May": 600, "June": 300, "July": 600}
 
 
 def test_a_folder_is_read_as_it_was_begun(tmp_path: Path) -> None:
     monitor = Monitor(SOURCE, **GOOD, state=tmp_path)
-    monitor.follow([], nothing, reading={"period": "month", "key": None})
+    monitor.ingest([], nothing, reading={"period": "month", "group": None})
     again = Monitor(SOURCE, **GOOD, state=tmp_path)
-    again.follow([], nothing, reading={"period": "month", "key": None})
+    again.ingest([], nothing, reading={"period": "month", "group": None})
     with pytest.raises(InputError, match="was begun with period='month' and now there is period='week'"):
-        again.follow([], nothing, reading={"period": "week", "key": None})
-    with pytest.raises(InputError, match="was begun with no key= and now there is key='visit'"):
-        again.follow([], nothing, reading={"period": "month", "key": "visit"})
+        again.ingest([], nothing, reading={"period": "week", "group": None})
+    with pytest.raises(InputError, match="was begun with no group= and now there is group='visit'"):
+        again.ingest([], nothing, reading={"period": "month", "group": "visit"})
 
 
 def test_foreign_and_damaged_folders_are_refused(tmp_path: Path) -> None:
@@ -490,27 +490,3 @@ def test_a_period_is_counted_anew_and_pays_again(tmp_path: Path) -> None:
     assert monitor.update(rows(0), "April").rows == 600  # these rows no longer count in May
     with pytest.raises(InputError, match="no period 'March' to replace"):
         monitor.update(rows(3), "March", replace=True)
-
-
-def test_a_period_is_replaced_by_files_that_share_rows(tmp_path: Path) -> None:
-    """The second file is told apart by the keys of the first, as if both were new."""
-    parts = {"old": (0, 600), "first": (0, 400), "second": (300, 500)}
-    scores, monitor = rows(0), Monitor(SOURCE, **GOOD, state=tmp_path / "watch")
-
-    def count(file: Path, known: Any) -> CountedRows:
-        places = np.arange(*parts[file.name])
-        old = np.isin(places, known.keys.get("May", ()))
-        new = Period("May", None, None, counts(scores[places[~old]]), keys=places[~old].astype(np.uint64))
-        again = {"May": counts(scores[places[old]])} if old.any() else {}
-        return CountedRows({"May": new}, len(places), lambda _certificate: {}, n_known=int(old.sum()), again=again)
-
-    for name in parts:
-        (tmp_path / name).write_text(name)
-    monitor.follow([tmp_path / "old"], count)
-    said: list[str] = []
-    monitor.follow([tmp_path / "first", tmp_path / "second"], count, replace="May", tell=said.append)
-    assert rows_of(monitor) == {"May": 500}
-    assert [text.split(":")[0] for text in said] == [
-        str(tmp_path / "second"),
-        f"{tmp_path / 'old'} no longer counts in May",
-    ]

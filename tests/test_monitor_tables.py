@@ -1,4 +1,4 @@
-"""Tables cut into periods: by time, by rows, by files; the counts are those of the rows, wherever they lie."""
+"""Tables cut into periods: by time, by files; the counts are those of the rows, wherever they lie."""
 
 from pathlib import Path
 from typing import Any
@@ -11,9 +11,8 @@ import pytest
 
 from hospital import NAMES, USUAL, patients, table
 from pacshift import InputError, Tally, calibrate
-from pacshift.monitor.calendar import read_period
 from pacshift.monitor.periods import CountedRows
-from pacshift.monitor.tables import Cut, count_periods
+from pacshift.monitor.tables import PeriodRule, count_periods
 from pacshift.rows.arrow.table import read_rows
 
 N = 900
@@ -21,8 +20,8 @@ SCORES, LABELS = patients(N, USUAL, np.random.default_rng(0))
 TIMES = np.datetime64("2026-01-28T12:00", "s") + np.arange(N) * np.timedelta64(3600 * 6, "s")  # 6 hours apart
 
 
-def counted(file: Path, cut: Cut, *, drop_invalid: float = 0.0, **options: Any) -> CountedRows:
-    return count_periods(read_rows(file, classes=NAMES, drop_invalid=drop_invalid), cut, **options)
+def counted(file: Path, rule: PeriodRule, *, drop_invalid: float = 0.0, **options: Any) -> CountedRows:
+    return count_periods(read_rows(file, classes=NAMES, drop_invalid=drop_invalid), rule, **options)
 
 
 @pytest.fixture
@@ -40,7 +39,7 @@ def expected(keys: Any) -> dict[str, Tally]:
 @pytest.mark.parametrize("batch", [64, 1 << 20])
 def test_months_hold_the_rows_of_the_month(file: Path, batch: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pacshift.rows.arrow.source.BATCH_VALUES", batch)
-    found = counted(file, Cut("month", "seen"))
+    found = counted(file, PeriodRule("month", "seen"))
     wanted = expected(TIMES.astype("M8[M]").astype(str))
     assert {name: part.target for name, part in found.periods.items()} == wanted
     assert (found.n_rows, found.n_dropped) == (N, 0)
@@ -49,32 +48,20 @@ def test_months_hold_the_rows_of_the_month(file: Path, batch: int, monkeypatch: 
 
 
 def test_days_and_weeks(file: Path) -> None:
-    days = counted(file, Cut("day", "seen")).periods
+    days = counted(file, PeriodRule("day", "seen")).periods
     assert {name: part.target for name, part in days.items()} == expected(TIMES.astype("M8[D]").astype(str))
-    weeks = counted(file, Cut("week", "seen")).periods
+    weeks = counted(file, PeriodRule("week", "seen")).periods
     first = next(iter(weeks.items()))
     assert first[0] == "2026-W05"
     assert (first[1].start, first[1].end) == ("2026-01-26", "2026-02-01")  # Monday to Sunday
     assert sum(part.target.n_target for part in weeks.values()) == N
 
 
-def test_rows_in_the_order_of_the_file(tmp_path: Path) -> None:
-    path = tmp_path / "rows.parquet"
-    pa.parquet.write_table(table(SCORES), path)
-    found = counted(path, Cut(400, offset=700)).periods
-    assert {name: part.target.n_target for name, part in found.items()} == {
-        "rows 401 to 800": 100,
-        "rows 801 to 1200": 400,
-        "rows 1201 to 1600": 400,
-    }
-    assert found["rows 401 to 800"].target == Tally.from_target(SCORES[:100], classes=NAMES, soft=False)
-
-
 def test_a_file_is_a_period_and_its_sets_are_counted(file: Path) -> None:
     labels = np.array(NAMES)[LABELS]
     source = Tally.from_scores(SCORES, labels, classes=NAMES)
     in_use = calibrate(source, epsilon=0.1, delta=0.1, method="PS")
-    (part,) = counted(file, Cut(None, name="visits"), in_use=in_use).periods.values()
+    (part,) = counted(file, PeriodRule(name="visits"), in_use=in_use).periods.values()
     sizes = in_use.sets(SCORES).sum(axis=1)
     assert part.set_sizes is not None
     assert part.set_sizes.tolist() == np.bincount(sizes, minlength=4).tolist()
@@ -104,8 +91,8 @@ def test_kinds_of_timestamps(column: Any, tmp_path: Path) -> None:
     made = table(SCORES[:3]).append_column("seen", column)
     pa.parquet.write_table(made, path)
     with pytest.raises(InputError, match=r"1 row has no timestamp .* outside the years 1901 to 2199"):
-        counted(path, Cut("month", "seen"))
-    found = counted(path, Cut("month", "seen"), drop_invalid=1.0)
+        counted(path, PeriodRule("month", "seen"))
+    found = counted(path, PeriodRule("month", "seen"), drop_invalid=1.0)
     assert {name: part.target.n_target for name, part in found.periods.items()} == {"2026-03": 1, "2026-04": 1}
     assert found.n_dropped == 1
 
@@ -118,9 +105,9 @@ def test_columns_that_are_no_timestamps(column: Any, message: str, tmp_path: Pat
     path = tmp_path / "t.parquet"
     pa.parquet.write_table(table(SCORES[:3]).append_column("seen", column), path)
     with pytest.raises(InputError, match=message):
-        counted(path, Cut("month", "seen"))
+        counted(path, PeriodRule("month", "seen"))
     with pytest.raises(InputError, match="no column 'when'"):
-        counted(path, Cut("month", "when"))
+        counted(path, PeriodRule("month", "when"))
 
 
 def test_an_unknown_time_zone_is_named(tmp_path: Path) -> None:
@@ -128,42 +115,7 @@ def test_an_unknown_time_zone_is_named(tmp_path: Path) -> None:
     times = pa.array(TIMES[:3]).cast(pa.timestamp("s", "Mars/Olympus"))
     pa.parquet.write_table(table(SCORES[:3]).append_column("seen", times), path)
     with pytest.raises(InputError, match=r"time zone 'Mars/Olympus', which this machine does not know"):
-        counted(path, Cut("month", "seen"))
-
-
-def test_rows_are_known_by_their_keys(tmp_path: Path) -> None:
-    path = tmp_path / "t.parquet"
-    keys = np.r_[np.arange(600), np.arange(300)]  # the last 300 rows repeat the first ones
-    pa.parquet.write_table(table(SCORES, days=TIMES).append_column("visit", pa.array(keys)), path)
-    found = counted(path, Cut(None, name="a"), key="visit")
-    assert found.periods["a"].target == Tally.from_target(SCORES[:600], classes=NAMES, soft=False)
-    assert (found.n_rows, found.n_known, found.n_dropped) == (900, 300, 0)
-    hashes = found.periods["a"].keys
-    assert hashes is not None
-    more = tmp_path / "t.csv"
-    pa.csv.write_csv(table(SCORES).append_column("visit", pa.array(np.arange(900))), more)
-    later = counted(more, Cut(None, name="b"), key="visit", known_keys={"a": hashes})
-    assert later.periods["b"].target.n_target == 300  # 7 in Parquet and 7 in CSV are one key
-    assert later.n_known == 600
-    nobody = pa.array([None, 1, 2])
-    pa.parquet.write_table(table(SCORES[:3]).append_column("visit", nobody), path)
-    with pytest.raises(InputError, match=r"1 row has no key in column 'visit'"):
-        counted(path, Cut(None, name="a"), key="visit")
-    dropped = counted(path, Cut(None, name="a"), key="visit", drop_invalid=1.0)
-    assert (dropped.periods["a"].target.n_target, dropped.n_dropped) == (2, 1)
-    with pytest.raises(InputError, match="no column 'nurse' with keys"):
-        counted(path, Cut(None, name="a"), key="nurse")
-    pa.parquet.write_table(table(SCORES[:3]).append_column("visit", pa.array([[1], [2], [3]])), path)
-    with pytest.raises(InputError, match="cannot be a key"):
-        counted(path, Cut(None, name="a"), key="visit")
-
-
-def test_periods_on_the_command_line() -> None:
-    with pytest.raises(InputError, match="got 'year'"):
-        read_period("year")
-    for text in ("0", "²", "-5", "1" * 20, ""):
-        with pytest.raises(InputError, match=f"got '{text}'"):
-            read_period(text)
+        counted(path, PeriodRule("month", "seen"))
 
 
 def test_a_period_of_which_nothing_is_left_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -176,8 +128,8 @@ def test_a_period_of_which_nothing_is_left_is_refused(tmp_path: Path, monkeypatc
     with pytest.raises(
         InputError, match=rf"{n_bad} rows of 2026-01 cannot be used. That is 100 % of {n_bad} rows"
     ):
-        counted(path, Cut("month", "seen"), drop_invalid=0.5)
-    assert "2026-01" not in counted(path, Cut("month", "seen"), drop_invalid=1.0).periods
+        counted(path, PeriodRule("month", "seen"), drop_invalid=0.5)
+    assert "2026-01" not in counted(path, PeriodRule("month", "seen"), drop_invalid=1.0).periods
 
 
 @pytest.mark.parametrize("batch", [30, 1 << 20])
@@ -186,7 +138,7 @@ def test_a_period_that_has_lost_its_groups_is_refused(
 ) -> None:
     """Also where it makes up few rows of the table; a group is lost in the period in which it has no row."""
     monkeypatch.setattr("pacshift.rows.arrow.source.BATCH_VALUES", batch)
-    scores, path, cut = SCORES.copy(), tmp_path / "t.parquet", Cut("month", "seen")
+    scores, path, rule = SCORES.copy(), tmp_path / "t.parquet", PeriodRule("month", "seen")
     in_january, patient = np.datetime64("2026-02-01") > TIMES, pa.array(np.arange(N) % 2)
     scores[in_january & (np.arange(N) % 2 == 0)] = np.nan
     for bad, most, said in (
@@ -196,8 +148,8 @@ def test_a_period_that_has_lost_its_groups_is_refused(
         pa.parquet.write_table(table(bad, days=TIMES).append_column("patient", patient), path)
 
         def count(most: float) -> CountedRows:
-            rows = read_rows(path, classes=NAMES, group="patient", within=cut.keys, drop_invalid=most)
-            return count_periods(rows, cut)
+            rows = read_rows(path, classes=NAMES, group="patient", within=rule.keys, drop_invalid=most)
+            return count_periods(rows, rule)
 
         with pytest.raises(InputError, match=said):
             count(most)

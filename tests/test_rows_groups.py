@@ -1,6 +1,7 @@
 """One row of each group of a table: the same whatever the files, the batches, the order and the format."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from commands import good, run
 from pacshift import Certificate, InputError, Tally, calibrate, check, read, write_sets
 from pacshift.files.codec import seal
 from pacshift.monitor.periods import Period
-from pacshift.monitor.tables import Cut, count_periods
+from pacshift.monitor.tables import PeriodRule, count_periods
 from pacshift.rows.arrow.table import read_rows
 from pacshift.rows.columns import Columns
 from pacshift.tally.groups import Grouped
@@ -181,21 +182,18 @@ def test_periods_choose_one_row_per_group_and_period(tmp_path: Path) -> None:
     days = np.datetime64("2026-01-01") + RNG.integers(0, 59, N_ROWS).astype("m8[D]")
     file = save(TABLE.append_column("day", pa.array(days)), tmp_path / "rows.parquet")
 
-    def counted(cut: Cut) -> dict[str, Period]:
-        rows = read_rows(file, scores="p_*", group="patient", classes=(0, 1), within=cut.keys)
-        return count_periods(rows, cut).periods
+    def counted(rule: PeriodRule) -> Mapping[str, Period]:
+        rows = read_rows(file, scores="p_*", group="patient", classes=(0, 1), within=rule.keys)
+        return count_periods(rows, rule).periods
 
-    found = counted(Cut("month", "day"))
+    found = counted(PeriodRule("month", "day"))
     for name, month in (("2026-01", 1), ("2026-02", 2)):
         own = pd.DatetimeIndex(days).month == month
         assert found[name].target.n_target == len(set(PATIENTS[own]))
         alone = Tally.from_target(SCORES[own], groups=PATIENTS[own], soft=False)
         assert found[name].target == alone
         assert found[name].target.target_grouped == Grouped(int(own.sum()))
-    whole = counted(Cut(None, name="all"))["all"].target
-    assert whole.n_target == N_GROUPS
-    with pytest.raises(InputError, match="periods of a number of rows cannot be told"):
-        counted(Cut(500))
+    assert counted(PeriodRule(name="all"))["all"].target.n_target == N_GROUPS
 
 
 def test_what_is_left_out_with_groups_is_said_by_every_command(tmp_path: Path) -> None:
@@ -241,5 +239,5 @@ def test_what_is_left_out_with_groups_is_said_by_every_command(tmp_path: Path) -
     result = good("label", target, "--scores", "p_*", *options, "--budget", 100, "-o", tmp_path / "l.csv")
     assert "target: 10 of 3,000 rows left out (10 with scores" in result.stderr
     rows = read_rows(target, scores="p_*", group="patient", classes=(0, 1), drop_invalid=1.0)
-    counted = count_periods(rows, Cut(None, name="t"))
+    counted = count_periods(rows, PeriodRule(name="t"))
     assert (counted.n_dropped, counted.n_rows) == (10, 3000)

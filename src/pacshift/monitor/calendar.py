@@ -1,12 +1,9 @@
 """Days, weeks and months: what they are called, when they end, and which of them have no rows."""
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Literal, TypeAlias, get_args
-
-from pacshift.errors import InputError
 
 Unit: TypeAlias = Literal["day", "week", "month"]
 Span: TypeAlias = tuple[str | None, str | None]
@@ -61,19 +58,6 @@ def describe(first: date, unit: Unit) -> tuple[str, str, str]:
     return names[unit], first.isoformat(), (_first(_number(first, unit) + 1, unit) - ONE_DAY).isoformat()
 
 
-def read_period(text: str) -> Unit | int:
-    """``day``, ``week``, ``month``, or a number of rows.
-
-    >>> read_period("week"), read_period("5000")
-    ('week', 5000)
-    """
-    if text in get_args(Unit):
-        return text  # type: ignore[return-value]
-    if re.fullmatch(r"[0-9]{1,15}", text) and int(text) > 0:
-        return int(text)
-    raise InputError(f"a period must be day, week, month or a number of rows, got {text!r}.")
-
-
 def find_gaps(spans: Iterable[Span], until: date | None = None) -> list[Gap]:
     """The periods that are missing between those that are there, in the order of time.
 
@@ -81,18 +65,18 @@ def find_gaps(spans: Iterable[Span], until: date | None = None) -> list[Gap]:
     for rows that come late: it is missing when the period after it is over as well.
     """
     days = [(day_of(start), day_of(end)) for start, end in spans]
-    found: list[Gap] = []
+    gaps: list[Gap] = []
     last: tuple[date, date] | None = None
     for start, end in sorted((start, end) for start, end in days if start is not None and end is not None):
         if last is not None and start > last[1] + ONE_DAY:
-            found.append(_gap(last[1] + ONE_DAY, start - ONE_DAY, _unit_of(last, (start, end))))
+            gaps.append(_gap(last[1] + ONE_DAY, start - ONE_DAY, _unit_of(last, (start, end))))
         last = (start, end) if last is None or end > last[1] else last
     unit = None if last is None or until is None else _unit_of(last)
     if last is None or until is None or unit is None:
-        return found
+        return gaps
     first = last[1] + ONE_DAY
     over = _first(_number(until, unit) - 1, unit)  # what lies between these days should have come
-    return found if over <= first else [*found, _gap(first, over - ONE_DAY, unit)]
+    return gaps if over <= first else [*gaps, _gap(first, over - ONE_DAY, unit)]
 
 
 def _gap(first: date, last: date, unit: Unit | None) -> Gap:

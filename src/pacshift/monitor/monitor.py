@@ -1,9 +1,6 @@
 """The monitor: one labelled source, period after period of unlabelled target rows."""
 
-import hashlib
 import itertools
-import json
-import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -20,34 +17,35 @@ from pacshift.certification.request import Request, check_request, require_fit
 from pacshift.defaults import DELTA, EPSILON
 from pacshift.errors import InputError
 from pacshift.files.same import file_sha256
-from pacshift.labels.sheet import LabelSheet
 from pacshift.methods import Method, resolve_method
 from pacshift.methods.base import options_of
 from pacshift.monitor import check
 from pacshift.monitor.calendar import Gap, find_gaps, lies_in
-from pacshift.monitor.periods import CountedRows, Delivery, Known, Period, in_order, period_name
+from pacshift.monitor.periods import CountedRows, Delivery, Period, PeriodName, in_order, period_name
 from pacshift.monitor.report import PeriodReport, estimated_size
-from pacshift.monitor.state import CURRENT, Choice, InUse, Labelled, Saved, State, use_digest
-from pacshift.monitor.verdict import fresh_certificate, judge, report_delta, source_delta
+from pacshift.monitor.state import CURRENT, Choice, InUse, Saved, State, use_digest
+from pacshift.monitor.verdict import certify_period, judge, report_delta, source_delta
 from pacshift.progress import Progress
 from pacshift.rows import fold
 from pacshift.rows.base import CheckedRows
 from pacshift.rows.columns import Columns
 from pacshift.rows.memory import memory
 from pacshift.rows.sets import mean_and_empty
-from pacshift.scores.names import shorten
 from pacshift.tally import Tally
-from pacshift.tally.same_rows import may_hold, rows_sha256
+from pacshift.tally.same_rows import rows_sha256
 
 
 class Monitor:
     """Watch whether a certificate still holds in each new period, and make a fresh one for it.
 
-    Each period is compared with the same labelled source under label shift, until ``new_source`` puts labelled
-    rows of a later period in its place. The sizes and label mixes of periods must not depend on the source or on
-    earlier reports: a period that is closed because its report looks good, or patients who are admitted by the
-    verdict, are not covered. The page "Monitor" has the proofs, and says what holds even then. Threads may share a
-    monitor: one step waits for the other.
+    Each period is compared with the same labelled source under label shift. Labels of a period that contradicts it
+    certify sets for this period (``calibrate(..., labelled=sheet)``) and change nothing here: for another source
+    begin another monitor.
+
+    The sizes and label mixes of periods must not depend on the source or on earlier reports: a period that is
+    closed because its report looks good, or patients who are admitted by the verdict, are not covered. The page
+    "Monitor" has the proofs, and says what holds even then. Threads may share a monitor: one step waits for the
+    other.
 
     Parameters
     ----------
@@ -149,9 +147,9 @@ class Monitor:
         self.forever, self._columns, self._source = bool(forever), columns, source
         known = request.known
         # The shares of delta that were spent belong to what was asked for, so a state folder remembers it.
-        asked = ("epsilon", "delta", "class_epsilon", "contamination")
+        promise = ("epsilon", "delta", "class_epsilon", "contamination")
         settings = {
-            **{name: getattr(request, name) for name in asked},
+            **{name: getattr(request, name) for name in promise},
             "known_mix": None if known is None else [known.lower.tolist(), known.upper.tolist()],
             "forever": self.forever,
             "method": self._method.name,
@@ -159,7 +157,7 @@ class Monitor:
         }
         self._state = State(state, settings, source)
         if certificate is not None:
-            self.offer(certificate)
+            self.start_with(certificate)
 
     @property
     def method(self) -> str:
@@ -263,8 +261,7 @@ class Monitor:
         Raises
         ------
         InputError
-            If the rows do not have the source's classes, were counted before in another period, have no group, or
-            are late rows of a period whose labelled rows are a source.
+            If the rows do not have the source's classes, were counted before in another period, or have no group.
         """
         if groups is not None and isinstance(target, Tally | CheckedRows):
             what = type(target).__name__
@@ -275,32 +272,38 @@ class Monitor:
             rows = memory(rows, name="period", role="target", classes=classes, softmax=softmax, groups=groups)
         tally = rows if isinstance(rows, Tally) else rows.unlabelled().tally(soft=self._method.needs_soft)
         with self.one_step():
-            free = (str(number) for number in itertools.count(len(self._saved.periods) + 1))
-            name = next(one for one in free if one not in self._saved.periods) if period is None else str(period)
+            numbers = map(str, itertools.count(len(self._saved.periods) + 1))
+            name = (
+                next(each for each in numbers if each not in self._saved.periods)
+                if period is None
+                else str(period)
+            )
 
-            def sizes(certificate: Certificate) -> dict[str, IntArray]:
+            def count_sizes(certificate: Certificate) -> dict[str, IntArray]:
                 return {} if isinstance(rows, Tally) else {name: fold.sizes(rows, [cut_of(certificate)])[0]}
 
-            def count(_file: None, known: Known) -> CountedRows:
-                sized = None if known.in_use is None else sizes(known.in_use).get(name)
-                return CountedRows({name: Period(name, start, end, tally, sized)}, tally.n_target, sizes)
+            def count(_file: None, _name: PeriodName) -> CountedRows:
+                sizes = {} if self.certificate is None else count_sizes(self.certificate)
+                counted = {name: Period(name, start, end, tally, sizes.get(name))}
+                return CountedRows(counted, tally.n_target, count_sizes)
 
-            if name not in self.follow([None], count, replace=name if replace else None):
+            if name not in self.ingest([None], count, replace=name if replace else None):
                 digest = rows_sha256(tally, "target")
-                counted = {sha256: name for one in self.deliveries for name, sha256 in one.parts.items()}
-                if (was := counted.get(digest, "several")) != name:
+                counted_in = {sha256: name for one in self.deliveries for name, sha256 in one.parts.items()}
+                if (earlier := counted_in.get(digest, "several")) != name:
                     raise InputError(
-                        f"these rows were counted before, as period {was!r}, not {name!r}. Every row counts once."
+                        f"these rows were counted before, as period {earlier!r}, not {name!r}. Every row counts "
+                        "once."
                     )
             self.mark_delivered()
             report = self._saved.periods[name].report
         assert report is not None
         return report
 
-    def follow(
+    def ingest(
         self,
         files: Sequence[Path | None],
-        count: Callable[[Any, Known], CountedRows],
+        count: Callable[[Any, PeriodName], CountedRows],
         *,
         replace: str | None = None,
         reading: Mapping[str, str | None] | None = None,
@@ -318,7 +321,7 @@ class Monitor:
             Resolved paths of files that may be new, None for rows in memory. Files whose bytes were counted before
             are not read.
         count : callable
-            Makes the ``CountedRows`` of a file, of this file and what must be ``Known`` for it.
+            Makes the ``CountedRows`` of a file; it is given the file, and a function that names it as a period.
         replace : str, optional
             Count this period anew, from these rows alone. Rows of other periods must have been counted before.
         reading : mapping of str to str or None, optional
@@ -343,115 +346,117 @@ class Monitor:
             If rows do not fit the source or earlier rows, or may have been counted before, and nobody can
             ``refuse`` their file. Nothing is added then.
         """
-
-        def bring_in(file: Path | None) -> CountedRows | None:
-            try:
-                return self._bring_in(file, files, count, replace, tell)
-            except (InputError, OSError) as error:
-                if refuse is None or file is None:
-                    raise
-                refuse(file, error)
-                return None
-
         with self.one_step():
-            known = self._saved.reading
-            if reading is not None and known is None:
-                self._state.change(reading=dict(reading))
-            elif reading is not None and known is not None:
-                for name in (name for name in (*known, *reading) if known.get(name) != reading.get(name)):
-                    was, now = (
-                        f"{name}={each[name]!r}" if each.get(name) else f"no {name}=" for each in (known, reading)
-                    )
-                    raise InputError(
-                        f"{self.state_folder} was begun with {was} and now there is {now}. Rows that are cut or "
-                        "chosen in another way would count twice. Give the same as before, or begin with a new "
-                        "folder."
-                    )
+            if reading is not None:
+                self._require_same_reading(reading)
             before = self._saved
             if replace is not None:  # forget the period, and count it as if it were new
-                self._require_unlabelled([replace])
                 self._state.change(
                     periods={name: one for name, one in before.periods.items() if name != replace},
                     deliveries=tuple(one.without(replace) for one in before.deliveries),
                 )
-            counted = [bring_in(file) for file in files]
+            deliveries = []
+            for file in files:
+                try:
+                    deliveries.append(self._count_delivery(file, files, count, replace, tell))
+                except (InputError, OSError) as error:
+                    if refuse is None or file is None:
+                        raise
+                    refuse(file, error)
             if replace is not None:
-                if replace not in self._saved.periods:
-                    raise InputError(f"replace={replace!r}: the files hold no row of this period.")
-                if replace not in before.periods:
-                    raise InputError(
-                        f"no period {replace!r} to replace. Leave out replace=True to count it first."
-                    )
-                given = {str(file) for file in files if file is not None}
-                for one in before.deliveries:
-                    if replace in one.parts and one.name not in given:
-                        tell(f"{one.called} no longer counts in {replace}: it was not among the files given.")
-                anew = self._saved.periods
-                self._state.change(periods={name: anew[name] for name in before.periods})  # in its old place
+                self._check_replaced(replace, before, files, tell)
             waiting = [period.name for period in in_order(self._saved.periods.values()) if not period.is_reported]
             with bar("reporting") as progress:
                 for done, name in enumerate(waiting, start=1):
                     had_certificate = self.certificate is not None
                     self._report(name)
                     if not had_certificate:  # only now there are sets to count
-                        self._count_sizes(rows for rows in counted if rows is not None)
+                        self._count_sizes(rows for rows in deliveries if rows is not None)
                     if progress:
                         progress(done, len(waiting))
         return tuple(waiting)
 
-    def _bring_in(
+    def _require_same_reading(self, reading: Mapping[str, str | None]) -> None:
+        """Remember how files are read, and refuse another way later."""
+        known = self._saved.reading
+        if known is None:
+            self._state.change(reading=dict(reading))
+            return
+        for name in (name for name in (*known, *reading) if known.get(name) != reading.get(name)):
+            was, now = (f"{name}={each[name]!r}" if each.get(name) else f"no {name}=" for each in (known, reading))
+            raise InputError(
+                f"{self.state_folder} was begun with {was} and now there is {now}. Rows that are cut or "
+                "chosen in another way would count twice. Give the same as before, or begin with a new "
+                "folder."
+            )
+
+    def _check_replaced(
+        self, name: str, before: Saved, files: Iterable[Path | None], tell: Callable[[str], None]
+    ) -> None:
+        """After a period was counted anew: it has rows, had some before, and keeps its place."""
+        if name not in self._saved.periods:
+            raise InputError(f"replace={name!r}: the files hold no row of this period.")
+        if name not in before.periods:
+            raise InputError(f"no period {name!r} to replace. Leave out replace=True to count it first.")
+        names = {str(file) for file in files if file is not None}
+        for delivery in before.deliveries:
+            if name in delivery.parts and delivery.name not in names:
+                tell(f"{delivery.called} no longer counts in {name}: it was not among the files given.")
+        self._state.change(periods={each: self._saved.periods[each] for each in before.periods})
+
+    def _count_delivery(
         self,
         file: Path | None,
         files: Iterable[Path | None],
-        count: Callable[[Any, Known], CountedRows],
+        count: Callable[[Any, PeriodName], CountedRows],
         replace: str | None,
         tell: Callable[[str], None],
     ) -> CountedRows | None:
         """Count a delivery and add its rows to their periods; None if all of them were counted before."""
-        saved, known = self._saved, self.deliveries
+        saved, known, called = self._saved, self.deliveries, None if file is None else str(file)
         sha256 = None if file is None else file_sha256(file)
         same = [one for one in known if sha256 is not None and one.sha256 == sha256]
+        earlier = [one for one in known if called is not None and one.name == called]  # of the same name
+        others = [one for one in known if one not in earlier]
         if replace is None and same:
-            if all(one.name != str(file) for one in same):  # an export that hangs delivers the old rows anew
+            if all(one.name != called for one in same):  # an export that hangs delivers the old rows anew
                 tell(
                     f"{file} has the same content as {same[0].called}, which was counted. It is not counted again."
                 )
-                again = Delivery(str(file), sha256, 0)
-                self._state.change(deliveries=(*(one for one in known if one.name != str(file)), again))
+                self._state.change(deliveries=(*others, Delivery(called, sha256, 0)))
             return None
-        own = [one for one in known if file is not None and one.name == str(file)]
-        own_parts = {name: digest for one in own for name, digest in one.parts.items()}
+        counted_parts = {name: digest for one in earlier for name, digest in one.parts.items()}
 
         def name() -> str:
             """What the file is called as a period: as its first rows are, if some were counted before."""
             assert file is not None
-            others = [other for other in files if other is not None]
-            others += [Path(one.name) for one in known if one.name is not None]
-            return next(iter(own_parts), None) or period_name(
-                file, others, () if any(one.rows for one in own) else saved.periods
+            alike = [other for other in files if other is not None]
+            alike += [Path(one.name) for one in known if one.name is not None]
+            return next(iter(counted_parts), None) or period_name(
+                file, alike, () if any(one.rows for one in earlier) else saved.periods
             )
 
-        keys = {one.name: one.keys for one in saved.periods.values() if one.keys is not None}
-        counted = count(file, Known(keys, self.certificate, sum(one.rows for one in known), name))
-        self._check_counted(counted, file, tell)
-        found = counted.delivered(None if file is None else str(file), sha256)
-        others = tuple(one for one in known if one not in own)
+        counted = count(file, name)
+        if counted.n_dropped:
+            tell(f"{file}: {counted.n_dropped:,} of {counted.n_rows:,} rows left out.")
+        for period in counted.periods.values():
+            check.check_target(period.target, self._source)
+        delivery = counted.as_delivery(called, sha256)
         if replace is not None:  # of its rows only those of this period are new
-            found.require_only(replace, known)
-            added = [each for each in found.parts if each == replace]
-            deliveries = (*others, changed(found, parts=own_parts | {each: found.parts[each] for each in added}))
+            delivery.require_only(replace, known)
+            added = [each for each in delivery.parts if each == replace]
+            parts = counted_parts | {each: delivery.parts[each] for each in added}
+            deliveries = (*others, changed(delivery, parts=parts))
+        elif delivery.is_new(known):
+            added, deliveries = list(delivery.parts), (*known, delivery)
         else:
-            if file is not None:
-                found = self._without_late_rows(found, counted, tell)
-            if not keys and not found.is_new(known):
-                tell(f"{file} holds rows that were counted before. They are not counted again.")
-                if file is not None:  # written again, or copied: its bytes need not be counted to be known
-                    n_rows, whole = sum(one.rows for one in own), own[0].whole if len(own) == 1 else None
-                    again = Delivery(str(file), sha256, n_rows, own_parts, whole)  # of a copy nothing is counted
-                    self._state.change(deliveries=(*others, again))
-                return None
-            self._require_unlabelled(found.parts)
-            added, deliveries = list(found.parts), (*known, found)
+            tell(f"{file} holds rows that were counted before. They are not counted again.")
+            if file is not None:  # written again, or copied: its bytes need not be counted to be known
+                n_rows = sum(one.rows for one in earlier)  # of a copy nothing is counted
+                whole = earlier[0].whole if len(earlier) == 1 else None
+                again = Delivery(called, sha256, n_rows, counted_parts, whole)
+                self._state.change(deliveries=(*others, again))
+            return None
         periods = dict(saved.periods)
         for each in added:
             rows = changed(counted.periods[each], sized_by=saved.in_use_number)
@@ -459,68 +464,20 @@ class Monitor:
         self._state.change(periods=periods, deliveries=deliveries)
         return counted
 
-    def _without_late_rows(self, found: Delivery, counted: CountedRows, tell: Callable[[str], None]) -> Delivery:
-        """A file without new rows of periods that are a source: no row can be compared with itself."""
-        if found.is_repeated(self.deliveries):
-            return found
-        repeats = found.repeats(self.deliveries)
-        late = [each for each in found.parts if each in self.labelled_periods and each not in repeats]
-        for each in late:
-            tell(
-                f"{found.name}: {counted.periods[each].target.n_target:,} late rows of {each} are left out. "
-                "Labelled rows of this period are a source now, and no row can be compared with itself."
-            )
-        return changed(found, parts={each: one for each, one in found.parts.items() if each not in late})
-
-    def _check_counted(self, counted: CountedRows, file: Path | None, tell: Callable[[str], None]) -> None:
-        """Refuse rows that do not fit the source or those that were counted before; say what was left out."""
-        periods = self._saved.periods
-        again = [name for name, rows in counted.again.items() if not may_hold(periods[name].target, rows)]
-        for name in dict.fromkeys([*counted.moved, *again]):
-            said = f"{file}: rows of {name} that were counted before (key=) have other scores or times now."
-            if name not in self.labelled_periods:
-                raise InputError(
-                    f"{said} A row counts once, as it came first. If they were corrected, count the period anew "
-                    f"from all of its rows: replace={name!r}. Else leave the file out."
-                )
-            tell(f"{said} They are left out: labelled rows of this period are a source.")
-        if counted.n_dropped:
-            tell(f"{file}: {counted.n_dropped:,} of {counted.n_rows:,} rows left out.")
-        if counted.n_known:
-            tell(
-                f"{file}: {counted.n_known:,} of {counted.n_rows:,} rows were counted before (key=), left out. "
-                "Only replace=PERIOD counts a period anew."
-            )
-        for rows in counted.periods.values():
-            check.check_target(rows.target, self._source)
-        if len({one.keys is None for one in (*counted.periods.values(), *periods.values())}) > 1:
-            raise InputError(  # a row without a key could be any of the others
-                "some rows would be counted with a key and some without one, so they could not be told apart. "
-                "Give the same key=COLUMN in every run from the first one on, or begin with a new folder."
-            )
-
-    def _require_unlabelled(self, periods: Iterable[str]) -> None:
-        """Refuse more rows of a period that is a source: they would be compared with themselves."""
-        for name in self.labelled_periods & set(periods):
-            raise InputError(
-                f"{name}: labelled rows of this period are a source now, so no rows can be added to it, nor "
-                "exchanged. Leave them out."
-            )
-
     def _report(self, name: str) -> None:
         """Report on a period with all of its rows; this spends the next share of delta."""
-        period, number = self._saved.periods[name], self._saved.n_reports + 1
-        source, looks, asked = self.source, self.source_looks, self.request
-        delta = report_delta(asked.delta, number, forever=self.forever, looks=looks)
-        made = fresh_certificate(source + period.target, self._method, changed(asked, delta=delta), self._columns)
-        fresh = None if isinstance(made, str) else made
+        period, number, request = self._saved.periods[name], self._saved.n_reports + 1, self.request
+        delta = report_delta(request.delta, number, forever=self.forever)
+        tally = self._source + period.target
+        outcome = certify_period(tally, self._method, changed(request, delta=delta), self._columns)
+        fresh = None if isinstance(outcome, str) else outcome
         if self.in_use is None and fresh is not None:
             self._state.change(in_use=InUse(fresh, 1, "first", name))
         in_use, band = self.certificate, None
         if in_use is not None:
-            share = source_delta(asked.delta, self.source_place, forever=self.forever, looks=looks)
-            band = class_miss(source, in_use.thresholds, delta=share, never_empty=in_use.never_empty)
-        (verdict, error, finding), sizes = judge(made, in_use, band, asked), period.set_sizes
+            share = source_delta(request.delta)
+            band = class_miss(self._source, in_use.thresholds, delta=share, never_empty=in_use.never_empty)
+        (verdict, error, finding), sizes = judge(outcome, in_use, band, request), period.set_sizes
         size, empty = (estimated_size(period.target, in_use), None) if sizes is None else mean_and_empty(sizes)
         report = PeriodReport(
             period=name,
@@ -528,7 +485,7 @@ class Monitor:
             end=period.end,
             number=number,
             rows=period.target.n_target,
-            epsilon=asked.epsilon,
+            epsilon=request.epsilon,
             delta=delta,
             verdict=verdict,
             finding=finding,
@@ -538,8 +495,6 @@ class Monitor:
             size=size,
             empty=empty,
             in_use_number=self._saved.in_use_number,
-            source_number=self.source_number,
-            source_looks=looks,
             in_use_epsilon=None if in_use is None else in_use.epsilon,
         )
         self._state.change(periods=self._saved.periods | {name: changed(period, report=report)}, n_reports=number)
@@ -553,7 +508,9 @@ class Monitor:
             for name, counts in rows.sizes(self.certificate).items():
                 sizes[name] = sizes[name] + counts if name in sizes else counts
         number, periods = self._saved.in_use_number, self._saved.periods
-        sized = {name: periods[name].sized(counts, number) for name, counts in sizes.items() if name in periods}
+        sized = {
+            name: periods[name].with_sizes(counts, number) for name, counts in sizes.items() if name in periods
+        }
         self._state.change(periods=periods | sized)
 
     def adopt(self, certificate: Certificate | None) -> None:
@@ -573,7 +530,7 @@ class Monitor:
             raise InputError("no certificate to adopt: label shift was rejected in that period.")
         self._use(certificate, "adopted")
 
-    def offer(self, certificate: Certificate) -> bool:
+    def start_with(self, certificate: Certificate) -> bool:
         """Use the certificate that a monitor is started with, unless the last start had the same one.
 
         A certificate on a nightly command line is a choice once; what is adopted later persists.
@@ -604,9 +561,9 @@ class Monitor:
         check.check_certificate(certificate, self._source)
         digest = use_digest(certificate)
         with self.one_step():
-            made = [report for report in self.history if report.fresh and use_digest(report.fresh) == digest]
-            itself = [report for report in made if report.fresh is certificate]
-            period = next((report.period for report in (*itself, *made)), None)
+            alike = [report for report in self.history if report.fresh and use_digest(report.fresh) == digest]
+            itself = [report for report in alike if report.fresh is certificate]
+            period = next((report.period for report in (*itself, *alike)), None)
             now, number = self.in_use, self._saved.in_use_number
             is_new = now is None or use_digest(now.certificate) != digest
             is_chosen_anew = (
@@ -617,143 +574,8 @@ class Monitor:
 
     @property
     def source(self) -> Tally:
-        """Counts of the source in use: the first one, or labelled rows of later periods."""
-        rows = [one.rows for one in self._saved.labelled if one.in_source]
-        return Tally.sum(rows) if rows else self._source
-
-    @property
-    def source_number(self) -> int:
-        """Which source is in use: 0 is the first one, later ones are counted as they come."""
-        return self._saved.source_number if self.source_periods else 0
-
-    @property
-    def source_place(self) -> int:
-        """How many periods had been labelled when the source in use came: it decides its share of delta."""
-        return len(self._saved.labelled) if self.source_periods else 0
-
-    @property
-    def source_looks(self) -> int:
-        """In how many sizes the source in use might have come: at any look of each of its sheets."""
-        return math.prod(one.looks for one in self._saved.labelled if one.in_source)
-
-    @property
-    def source_periods(self) -> tuple[str, ...]:
-        """The periods whose labelled rows are the source in use; none if it is the first one."""
-        return tuple(one.period for one in self._saved.labelled if one.in_source)
-
-    @property
-    def source_in_words(self) -> str:
-        """What new periods are compared with."""
-        periods, rows = self.source_periods, f"{self.source.n_source:,} labelled rows"
-        return f"{rows} of {', '.join(periods)}" if periods else f"the source that was given ({rows})"
-
-    @property
-    def labelled_periods(self) -> frozenset[str]:
-        """The periods whose labelled rows are or were the source."""
-        return frozenset(one.period for one in self._saved.labelled)
-
-    def new_source(
-        self, period: str, labelled: Tally, certificate: Certificate, *, sheet: LabelSheet | None = None
-    ) -> None:
-        """Make labelled rows of a period the source of all later reports, and use the certificate they gave.
-
-        For a period that refutes label shift. Rows labelled earlier stay in the source, unless this period refuted
-        a source that they were part of. More labels of the same sheet replace those given before; the same ones
-        again change nothing. How many rows are labelled must be fixed beforehand, or be one of the looks of a
-        sheet: a source of J looks gets a J-th of delta in every later report. From now on rows cannot be added to
-        the period: they would be compared with themselves. ``first_source`` undoes it. "A new source" of the page
-        "Monitor" says what holds then.
-
-        Parameters
-        ----------
-        period : str
-            A period that was reported on.
-        labelled : Tally
-            Counts of a random sample of its rows with their labels, as ``Tally.from_scores`` makes them.
-        certificate : Certificate
-            Made from these labels, by PS-T: ``calibrate(..., labelled=sheet, method="PS-T")``, with at most the
-            monitor's ``epsilon``, ``delta`` and ``class_epsilon``.
-        sheet : LabelSheet, optional
-            The sheet that the labels stand in. It is remembered, so that another sheet of the period is refused.
-            Without one the number of labels is taken as fixed beforehand, and no more can be given.
-
-        Raises
-        ------
-        InputError
-            If the period is not known, or does not refute the first source, if the rows are not rows of the period
-            or not those of a look of the sheet, if rows or certificate do not fit the first source, if the
-            certificate is not PS-T's or promises less than the monitor, or if other labels of the period were
-            given before.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from pacshift import Monitor, Tally, calibrate, label_sheet
-        >>> rng = np.random.default_rng(0)
-        >>> def patients(n, scanner):
-        ...     sick = (rng.random(n) < 0.3).astype(int)
-        ...     p = np.round(1 / (1 + np.exp(-rng.normal(5 * sick - 2.0 - scanner, 1.5))), 4)
-        ...     return np.column_stack([1 - p, p]), sick
-        >>> old, old_labels = patients(9000, scanner=0)
-        >>> monitor = Monitor(Tally.from_scores(old, old_labels), epsilon=0.1, delta=0.05)
-        >>> rows, truth = patients(4000, scanner=4)
-        >>> monitor.update(rows, "June").verdict
-        'shift-rejected'
-        >>> sheet = label_sheet(rows, budget=400, epsilon=0.1, delta=0.05, rng=1)
-        >>> sheet = sheet.with_labels(truth[sheet.rows])  # somebody looked at these rows
-        >>> made = calibrate(old, old_labels, rows, labelled=sheet, method="PS-T", epsilon=0.1, delta=0.05)
-        >>> monitor.new_source("June", Tally.from_scores(rows[sheet.rows], truth[sheet.rows]), made, sheet=sheet)
-        >>> monitor.update(patients(4000, scanner=4)[0], "July").verdict != "shift-rejected"
-        True
-        >>> monitor.source_in_words
-        '400 labelled rows of June'
-        """
-        with self.one_step():
-            saved = self._saved
-            found = saved.periods.get(period)
-            if found is None or found.report is None:
-                known = shorten([report.period for report in self.history]) if self.history else "none yet"
-                raise InputError(
-                    f"no report on a period {period!r}, so its labels cannot be used. Reported: {known}."
-                )
-            is_refuted = found.report.verdict == "shift-rejected"
-            if not is_refuted and not self.source_number:
-                raise InputError(
-                    f"{period} does not contradict label shift ({found.report.verdict}), so the source that was "
-                    "given stays the better one. Labels can still certify sets for this period: "
-                    "calibrate(..., labelled=...)."
-                )
-            check.check_new_source(labelled, certificate, sheet, self._source, found.target, self.request)
-            digest, looks = None, 1
-            if sheet is not None:  # by what is fixed before any label is known: which rows, and the looks
-                plan = [sheet.target_sha256, sheet.rows.tolist(), sheet.looks, sheet.n_pilot]
-                text = json.dumps([*plan, sheet.epsilon, sheet.delta])
-                digest, looks = hashlib.sha256(text.encode()).hexdigest(), len(sheet.looks)
-            number = saved.source_number + 1
-            before = next((one for one in saved.labelled if one.period == period), None)
-            if before is not None and not check.is_later_look(before, labelled, digest):
-                return
-            others = [
-                changed(one, in_source=False) if is_refuted and one.since <= found.report.source_number else one
-                for one in saved.labelled
-                if one is not before
-            ]
-            since = number if before is None else before.since
-            self._state.change(
-                labelled=(*others, Labelled(period, labelled, since, digest, looks=looks)),
-                source_number=number,
-                in_use=InUse(certificate, saved.in_use_number + 1, "labelled", period),
-            )
-
-    def first_source(self) -> None:
-        """Compare later periods with the first source again: what was labelled meanwhile was an exception.
-
-        Its share of delta is the one that it always had. Reports that were made and the certificate in use stay;
-        ``adopt`` changes the latter. Labels that were given cannot be the source again. "A new source" of the page
-        "Monitor" says what holds then.
-        """
-        with self.one_step():
-            self._state.change(labelled=tuple(changed(one, in_source=False) for one in self._saved.labelled))
+        """Counts of the source that every period is compared with."""
+        return self._source
 
     def gaps(self, *, until: date | None = None) -> list[Gap]:
         """Which periods have no rows, by the first and last days of those that have.
@@ -775,18 +597,16 @@ class Monitor:
     def open_reports(self) -> tuple[PeriodReport, ...]:
         """Reports that have not reached anybody yet; without any, the last one if nothing was done about it.
 
-        What broke is answered by another certificate. That label shift is rejected is answered by another source,
-        or by sets that labels have certified: another certificate that assumes label shift leaves everything as
-        it was.
+        What is done about a report is to use another certificate. That label shift is rejected is answered by one
+        that labels have certified: another that assumes label shift leaves everything as it was.
         """
         new = tuple(report for report in self.history if report.number > self._saved.n_delivered)
         if new or not self.history:
             return new
         last, in_use = self.history[-1], self.in_use
         is_answered = in_use is not None and last.in_use_number != in_use.number
-        if last.verdict == "shift-rejected":
-            by_labels = is_answered and in_use is not None and not in_use.certificate.facts.assumes_label_shift
-            is_answered = by_labels or last.source_number != self.source_number
+        if is_answered and in_use is not None and last.verdict == "shift-rejected":
+            is_answered = not in_use.certificate.facts.assumes_label_shift
         return () if is_answered else (last,)
 
     def new_gaps(self, *, until: date | None = None) -> list[Gap]:
@@ -813,24 +633,6 @@ class Monitor:
             Gaps that were told.
         """
         with self.one_step():
-            told = [(gap.start, gap.end) for gap in gaps if not lies_in(gap, self._saved.told_gaps)]
-            if told or self._saved.n_delivered != self._saved.n_reports:
-                self._state.change(n_delivered=self._saved.n_reports, told_gaps=(*self._saved.told_gaps, *told))
-
-    def period_of(self, rows: Tally) -> str | None:
-        """Which period holds these rows and no others.
-
-        Parameters
-        ----------
-        rows : Tally
-            Counts of unlabelled rows, in any order.
-
-        Returns
-        -------
-        str or None
-            Its name; None if there is none, or there are too few rows to tell.
-        """
-        digest = rows_sha256(rows, "target")
-        periods = self._saved.periods.values()
-        same = [one.name for one in periods if digest and rows_sha256(one.target, "target") == digest]
-        return same[0] if same else None
+            new = [(gap.start, gap.end) for gap in gaps if not lies_in(gap, self._saved.told_gaps)]
+            if new or self._saved.n_delivered != self._saved.n_reports:
+                self._state.change(n_delivered=self._saved.n_reports, told_gaps=(*self._saved.told_gaps, *new))

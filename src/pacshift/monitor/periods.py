@@ -4,11 +4,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import TypeAlias
 
-import numpy as np
-
-from pacshift.arrays import IntArray, KeyArray
+from pacshift.arrays import IntArray
 from pacshift.certificate import Certificate
 from pacshift.errors import InputError
 from pacshift.monitor.report import PeriodReport
@@ -23,7 +21,7 @@ class Period:
     """Rows of a period: those of one delivery, or all so far.
 
     ``set_sizes[s]`` counts the sets in use with s labels, and ``sized_by`` numbers their certificate; None where
-    they were not counted. ``keys`` are hashes of what identifies each row; None where rows have no keys.
+    they were not counted.
     """
 
     name: str
@@ -33,7 +31,6 @@ class Period:
     set_sizes: IntArray | None = None
     sized_by: int = 0
     report: PeriodReport | None = None
-    keys: KeyArray | None = None
 
     def plus(self, more: "Period") -> "Period":
         """The rows of both. Sizes that not all rows have under one certificate are dropped."""
@@ -42,10 +39,9 @@ class Period:
         return replace(
             self,
             target=self.target + more.target,
-            end=max(ends, key=_number) if ends else None,
+            end=max(ends, key=_ordinal, default=None),
             set_sizes=self.set_sizes + more.set_sizes if sized else None,  # type: ignore[operator]
             sized_by=more.sized_by,
-            keys=None if self.keys is None or more.keys is None else np.append(self.keys, more.keys),
         )
 
     @property
@@ -53,7 +49,7 @@ class Period:
         """Whether the last report saw all rows."""
         return self.report is not None and self.report.rows == self.target.n_target
 
-    def sized(self, counts: IntArray, in_use_number: int) -> "Period":
+    def with_sizes(self, counts: IntArray, in_use_number: int) -> "Period":
         """The period with the sizes of its sets; the same period if they do not cover all rows."""
         if counts.sum() != self.target.n_target:
             return self
@@ -65,15 +61,15 @@ class Period:
 def in_order(periods: Iterable[Period]) -> list[Period]:
     """By their start, and those without one by their arrival."""
     # Sorting keeps the order of arrival where starts are equal.
-    return sorted(periods, key=lambda period: 0 if period.start is None else _number(period.start))
+    return sorted(periods, key=lambda period: 0 if period.start is None else _ordinal(period.start))
 
 
-def _number(text: str) -> int:
-    """A day or a row number as an integer, so that it sorts; 0 for any other text."""
+def _ordinal(text: str) -> int:
+    """A day as a number, so that it sorts; 0 for any other text."""
     try:
         return date.fromisoformat(text).toordinal()
     except ValueError:
-        return int(text) if text.isascii() and text.isdigit() else 0
+        return 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,10 +124,7 @@ class Delivery:
             )
 
     def is_new(self, known: Sequence["Delivery"]) -> bool:
-        """Whether rows are new; False if all of them were counted before. What might count twice is refused.
-
-        Rows with keys are told apart one by one, and do not come here.
-        """
+        """Whether rows are new; False if all of them were counted before. What might count twice is refused."""
         repeats = self.repeats(known)
         if self.is_repeated(known) or (repeats and len(repeats) == len(self.parts)):
             return False
@@ -140,57 +133,41 @@ class Delivery:
             what = "these rows" if self.name is None else self.name
             raise InputError(
                 f"{what}: the rows of {name} were counted before (as {period}, from {where}), others were not. "
-                "Give the new rows alone, or name the column that identifies a row from the first run on: "
-                "key=COLUMN."
+                "Give the new rows alone."
             )
         if self.name is not None and any(self.name == one.name and one.rows for one in known):
             raise InputError(
                 f"{self.name} was counted before with other content, so some of its rows might be counted twice. "
-                "Count a corrected period anew, from all of its rows, with replace=True. To let a file grow, name "
-                "the column that identifies a row from the first run on: key=COLUMN."
+                "Give new rows as a new file. Count a corrected period anew, from all of its rows, with "
+                "replace=True."
             )
         return True
+
+
+PeriodName: TypeAlias = Callable[[], str]
+"""Says what a file is called as a period, where all of its rows are of one; an error if it cannot have a name."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CountedRows:
     """The rows of a delivery by period, how many rows there were, and how many of them were left out.
 
-    ``n_known`` of the rows were counted before, as their keys say; ``again`` counts them by the period that they
-    were counted in, and ``moved`` are those periods that some of them have left. ``sizes`` counts the sizes of a
-    certificate's sets by period. It reads a file again, unless it was kept.
+    ``sizes`` counts the sizes of a certificate's sets by period; it reads a file again.
     """
 
-    periods: dict[str, Period]
+    periods: Mapping[str, Period]
     n_rows: int
-    sizes: Callable[[Certificate], Mapping[str, Any]]
+    sizes: Callable[[Certificate], Mapping[str, IntArray]]
     n_dropped: int = 0
-    n_known: int = 0
-    again: Mapping[str, Tally] = field(default_factory=dict)
-    moved: Sequence[str] = ()
     digest: str | None = None
     """Of all rows, where one of each group and period was counted: other periods choose other rows."""
 
-    def delivered(self, name: str | None, sha256: str | None) -> Delivery:
+    def as_delivery(self, name: str | None, sha256: str | None) -> Delivery:
         """What to remember of the rows of a file. Neither their order nor the format of the file matters."""
         parts, whole = {name: rows_sha256(one.target, "target") for name, one in self.periods.items()}, self.digest
         if whole is None and parts:
             whole = rows_sha256(Tally.sum(one.target for one in self.periods.values()), "target")
         return Delivery(name, sha256, self.n_rows, parts, whole)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Known:
-    """What must be known to count new rows.
-
-    ``keys`` of rows that were counted, by period, the certificate ``in_use``, how many ``rows_before`` came, and
-    what the period is called if all rows are of one.
-    """
-
-    keys: Mapping[str, KeyArray]
-    in_use: Certificate | None
-    rows_before: int
-    name: Callable[[], str]
 
 
 def period_name(file: Path, others: Iterable[Path], taken: Iterable[str]) -> str:
@@ -204,8 +181,8 @@ def period_name(file: Path, others: Iterable[Path], taken: Iterable[str]) -> str
     """
     name, alike = file.stem, [other for other in others if other.stem == file.stem and other != file]
     if alike:  # the last folders that no file of the same name shares
-        own = [file.parts[-1 - depth : -1] for depth in range(1, len(file.parts) - 1)]
-        apart = [last for last in own if all(other.parts[-1 - len(last) : -1] != last for other in alike)]
+        folders = [file.parts[-1 - depth : -1] for depth in range(1, len(file.parts) - 1)]
+        apart = [last for last in folders if all(other.parts[-1 - len(last) : -1] != last for other in alike)]
         if not apart:
             raise InputError(
                 f"{file} and {alike[0]} would both be the period {name!r}, so their rows would be mixed. Rename "

@@ -35,7 +35,7 @@ class PeriodReport:
     period : str
         Name of the period, such as ``"2026-05"``.
     start, end : str or None
-        First and last day of the period, or its first and last row; None if they were not given.
+        First and last day of the period; None if they were not given.
     number : int
         How many reports the monitor had made, this one included. With ``forever`` it decides the share of delta.
     rows : int
@@ -63,10 +63,6 @@ class PeriodReport:
         Share of sets in use that are empty; None if rows were not at hand.
     in_use_number : int
         Number of the certificate that was in use then, as in ``Monitor.in_use``.
-    source_number : int
-        Which source the period was compared with: 0 for the first one, as ``Monitor.source_number`` counts.
-    source_looks : int
-        In how many sizes this source might have come, by the looks of its label sheets. They share ``delta``.
     in_use_epsilon : float or None
         The epsilon that the certificate in use was made for: ``size`` belongs to it, and ``fresh_size`` to
         ``epsilon``.
@@ -97,8 +93,6 @@ class PeriodReport:
     size: float | None
     empty: float | None
     in_use_number: int = 0
-    source_number: int = 0
-    source_looks: int = 1
     in_use_epsilon: float | None = None
 
     __repr__ = short_repr

@@ -51,16 +51,14 @@ HEAD = Entries({"settings": OBJECT, "source": TEXT, "serial": COUNT, "n_files": 
 MANIFEST = "manifest.json"
 CURRENT = "current.json"
 """A copy of the certificate in use, under a name that never changes."""
-NUMBERED = re.compile(r"[\w-]*\.\d+\.(tally|json|keys)")
+NUMBERED = re.compile(r"[\w-]*\.\d+\.(tally|json)")
 OWN_NAME = re.compile(rf"{NUMBERED.pattern}|{re.escape(LOCK_NAME)}|\..*\.part(\.\w+)?")
 """What a process may leave that is killed in the first step, before there is a manifest."""
-SHA256_BYTES = 32
 LARGEST_SIZE = 10**9
 """More labels than any set holds."""
 
-Choice: TypeAlias = Literal["first", "given", "adopted", "labelled"]
-"""The fresh certificate of the first period, the one that the monitor was started with, an adopted one, or the one
-that came with a new source."""
+Choice: TypeAlias = Literal["first", "given", "adopted"]
+"""The fresh certificate of the first period, the one that the monitor was started with, or an adopted one."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,11 +71,11 @@ class InUse:
         The certificate itself.
     number : int
         How many certificates have been in use, this one included.
-    choice : {"first", "given", "adopted", "labelled"}
-        Why it is in use: as the fresh certificate of the first period, as the one the monitor was started with,
-        because it was adopted, or because it came with a new source.
+    choice : {"first", "given", "adopted"}
+        Why it is in use: as the fresh certificate of the first period, as the one the monitor was started with, or
+        because it was adopted.
     period : str or None
-        The period whose fresh certificate it is, or whose labels made it; None for one made elsewhere.
+        The period whose fresh certificate it is; None for one made elsewhere.
 
     Examples
     --------
@@ -98,38 +96,19 @@ class InUse:
     @property
     def in_words(self) -> str:
         """Which certificate it is, and how it was made."""
-        made = self.certificate
         which = "the certificate that was given" if self.choice == "given" else "a certificate made elsewhere"
         if self.period is not None:
-            kind = "certificate by labelled rows" if self.choice == "labelled" else "new certificate"
-            which = f"the {kind} of {self.period}"
+            which = f"the new certificate of {self.period}"
         how = {"first": ", the first period", "adopted": ", adopted"}.get(self.choice, "")
-        return f"{which}{how} ({made.method}, epsilon {given(made.epsilon)}, made {made.provenance.created})"
+        method, created = self.certificate.method, self.certificate.provenance.created
+        return f"{which}{how} ({method}, epsilon {given(self.certificate.epsilon)}, made {created})"
 
 
 def use_digest(certificate: Certificate) -> str:
     """SHA-256 of what a certificate does and for whom. When it was made and by which version does not matter."""
-    made = certificate.provenance
-    origin = made.model_id, made.valid_until
+    origin = certificate.provenance.model_id, certificate.provenance.valid_until
     facts = [[float(cut).hex() for cut in certificate.thresholds], certificate.never_empty, certificate.score]
     return hashlib.sha256(json.dumps([*facts, *origin]).encode()).hexdigest()
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Labelled:
-    """Labelled rows of a period, a random sample of it.
-
-    ``since`` is the number of the first source that they were part of; ``in_source`` says whether they still are.
-    ``sheet`` tells one label sheet from another, and ``looks`` is after how many numbers of labels it could have
-    ended.
-    """
-
-    period: str
-    rows: Tally
-    since: int
-    sheet: str | None = None
-    in_source: bool = True
-    looks: int = 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -137,9 +116,8 @@ class Saved:
     """All that a monitor remembers.
 
     ``given`` is the digest of the certificate that the monitor was started with last. Reports up to number
-    ``n_delivered`` have reached somebody, and so have the gaps in ``told_gaps`` (first and last day). ``labelled``
-    are the rows that are or were the source after the first one, of which there were ``source_number``.
-    ``reading`` says how files are read and cut into periods, by the names of the options; None before it was said.
+    ``n_delivered`` have reached somebody, and so have the gaps in ``told_gaps`` (first and last day). ``reading``
+    says how files are read and cut into periods, by the names of the options; None before it was said.
     """
 
     in_use: InUse | None = None
@@ -149,8 +127,6 @@ class Saved:
     told_gaps: tuple[tuple[str, str], ...] = ()
     periods: dict[str, Period] = field(default_factory=dict)
     deliveries: tuple[Delivery, ...] = ()
-    labelled: tuple[Labelled, ...] = ()
-    source_number: int = 0
     reading: Mapping[str, str | None] | None = None
 
     @property
@@ -240,7 +216,7 @@ class State:
 
     def _read(self, folder: Path) -> None:
         """Read what was saved last, if it is not what is remembered. The folder must be locked."""
-        manifest, asked = folder / MANIFEST, self._settings | {"source": self._source}
+        manifest = folder / MANIFEST
         if not self._serial and not manifest.exists():
             # Files that a manifest does not name are removed, so they must not be someone else's.
             foreign = [file.name for file in folder.iterdir() if not OWN_NAME.fullmatch(file.name)]
@@ -259,17 +235,20 @@ class State:
             head = HEAD.read(document, "")
             if head["serial"] == self._serial:
                 return
-            found = head["settings"] | {"source": head["source"]}
-            if found["source"] != asked["source"]:
+            if head["source"] != self._source:
                 raise InputError(
                     f"{folder} was begun with another source, with which its reports are compared. Use that one, "
                     "or begin another folder for a new source or model."
                 )
-            changed = [name for name in dict.fromkeys([*asked, *found]) if found.get(name) != asked.get(name)]
-            if changed:
-                said = ", ".join(f"{name} was {found.get(name)!r} and is {asked.get(name)!r}" for name in changed)
+            before, now = head["settings"], self._settings
+            changes = ", ".join(
+                f"{name} was {before.get(name)!r} and is {now.get(name)!r}"
+                for name in dict.fromkeys([*now, *before])
+                if before.get(name) != now.get(name)
+            )
+            if changes:
                 raise InputError(
-                    f"{folder} was begun with other settings: {said} now. Delta was spent with those: use them "
+                    f"{folder} was begun with other settings: {changes} now. Delta was spent with those: use them "
                     "again, or begin another folder."
                 )
             self.written = {}
@@ -318,23 +297,16 @@ class _Held(Kind):
     """What has a file of its own in a state folder; the manifest has its name."""
 
     state: State
-    cls: type
+    cls: type[Tally] | type[Certificate]
     role: str
     schema: Any = None  # nobody else reads a manifest
 
     def read(self, value: Any, path: str) -> Any:
         if not isinstance(value, str) or not NUMBERED.fullmatch(value):
             raise ValueError(f"{value!r} is not a file of this folder")
+        _require(value.endswith(self._ending), f"{path}: {value} where a {self.cls.__name__} belongs")
         assert self.state.path is not None
-        file = self.state.path / value
-        if file.suffix == ".keys":
-            content = file.read_bytes()
-            sha256, data = content[:SHA256_BYTES], content[SHA256_BYTES:]
-            _require(hashlib.sha256(data).digest() == sha256, f"{value} was changed after it was written")
-            loaded: Any = np.frombuffer(data, "<u8").astype(np.uint64)
-        else:
-            loaded = Tally.load(file) if file.suffix == ".tally" else Certificate.load(file)
-        _require(isinstance(loaded, self.cls), f"{path}: {value} where a {self.cls.__name__} belongs")
+        loaded = self.cls.load(self.state.path / value)
         self.state.written[id(loaded)] = (loaded, value)
         return loaded
 
@@ -344,16 +316,14 @@ class _Held(Kind):
         if id(value) not in state.written:
             assert state.path is not None
             state.n_files += 1
-            ending = {Tally: "tally", Certificate: "json"}.get(self.cls, "keys")
-            name = f"{self.role}.{state.n_files}.{ending}"
-            if self.cls is np.ndarray:
-                data = np.ascontiguousarray(value, "<u8").tobytes()
-                with atomic_write(state.path / name, private=True) as draft:
-                    draft.write_bytes(hashlib.sha256(data).digest() + data)
-            else:
-                value.save(state.path / name)
+            name = f"{self.role}.{state.n_files}{self._ending}"
+            value.save(state.path / name)
             state.written[id(value)] = (value, name)  # kept alive, so that its id stays its own
         return state.written[id(value)][1]
+
+    @property
+    def _ending(self) -> str:
+        return ".tally" if self.cls is Tally else ".json"
 
 
 class _ByName(ListOf):
@@ -361,9 +331,9 @@ class _ByName(ListOf):
 
     def read(self, value: Any, path: str) -> dict[str, Period]:
         periods = super().read(value, path)
-        found = {period.name: period for period in periods}
-        _require(len(found) == len(periods), "two periods have one name")
-        return found
+        by_name = {period.name: period for period in periods}
+        _require(len(by_name) == len(periods), "two periods have one name")
+        return by_name
 
     def write(self, value: Any) -> Any:
         return super().write(value.values())
@@ -388,13 +358,11 @@ def _form(state: State) -> Record:
         empty=COMPUTED.or_null,
         in_use_epsilon=RATE.or_null,
     )
-    tally, keys = _Held(state, Tally, "period"), _Held(state, np.ndarray, "keys").or_null
     return record(
         Saved,
         in_use=record(InUse, certificate=_Held(state, Certificate, "in-use")).or_null,
-        periods=_ByName(record(Period, target=tally, keys=keys, report=report.or_null)),
+        periods=_ByName(record(Period, target=_Held(state, Tally, "period"), report=report.or_null)),
         deliveries=ListOf(record(Delivery, parts=texts)),
-        labelled=ListOf(record(Labelled, rows=_Held(state, Tally, "labelled"))),
         reading=texts.or_null,
     )
 
@@ -405,6 +373,6 @@ def _is_sized(period: Period) -> bool:
     return sizes is None or (len(sizes) == target.n_classes + 1 and sum(sizes.tolist()) == target.n_target)
 
 
-def _require(holds: bool, found: str) -> None:
+def _require(holds: bool, problem: str) -> None:
     if not holds:
-        raise ValueError(found)
+        raise ValueError(problem)

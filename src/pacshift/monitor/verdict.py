@@ -1,7 +1,7 @@
 """Whether the sets in use keep the promise in a period, in the order of docs/methods/monitor.md.
 
-How δ is spent over reports and sources ("Shares of δ", "A new source"), the fresh certificate of a period, what a
-certificate in use achieves (Lemmas 1 and 3), and the verdict.
+How δ is spent over reports ("Shares of δ"), the fresh certificate of a period, what a certificate in use achieves
+(Lemmas 1 and 3), and the verdict.
 """
 
 import warnings
@@ -26,59 +26,47 @@ from pacshift.words.numbers import between, capital, digits_against, given
 Verdict: TypeAlias = Literal["kept", "not-proven", "broken", "shift-rejected"]
 
 SOURCE_SHARE = 0.1
-"""Share of δ for the miss rates of the first source. It is spent once, however many reports there are.
+"""Share of δ for the miss rates of the source. It is spent once, however many reports there are.
 A round number; not measured."""
-NEW_SOURCES_SHARE = 0.02
-"""Share of δ for the miss rates of all later sources together, where reports hold simultaneously: what the other
-two leave. So nothing changes before there is a new source."""
 FRESH_SHARE = 0.8
 """Share of δ for the fresh certificates. What is left covers the test of label shift, at a tenth of theirs.
 A round number; not measured."""
 
-NEW_SOURCE = "Later periods are then compared with these rows"
+THIS_PERIOD = "Such sets are for this period alone; later ones are compared with the source as before"
 """What labels are for after label shift was rejected. Terminal and page say the commands."""
 USE_FRESH = "Use this period's own certificate instead."
 HAS_FRESH = "This period's own certificate has the promise."
 
 
-def report_delta(delta: float, number: int, *, forever: bool, looks: int = 1) -> float:
+def report_delta(delta: float, number: int, *, forever: bool) -> float:
     """δ of the fresh certificate of report ``number``, counted from 1 over all reports of a monitor.
 
     A report by itself gets the whole share. ``forever`` uses the series 1 / (i (i + 1)), which adds up to 1. Every
     look at a period is a report with a number of its own, so a period that late rows open again pays again.
-    ``looks`` is in how many sizes the source might have come: each of them gets an equal part.
 
     >>> round(report_delta(0.1, 3, forever=False), 6), round(report_delta(0.1, 3, forever=True), 6)
     (0.08, 0.006667)
     """
-    whole = FRESH_SHARE * delta / looks
-    return whole / (number * (number + 1)) if forever else whole
+    return FRESH_SHARE * delta / (number * (number + 1)) if forever else FRESH_SHARE * delta
 
 
-def source_delta(delta: float, number: int = 0, *, forever: bool = False, looks: int = 1) -> float:
-    """δ of the band around the miss rates of a source with ``number`` labelled periods so far; 0 is the first one.
+def source_delta(delta: float) -> float:
+    """δ of the band around the miss rates of the source, for all reports together.
 
-    A report by itself uses one source, which gets the whole share. ``forever`` later sources share by the series.
-    ``looks`` is in how many sizes the source might have come, as in ``report_delta``.
-
-    >>> round(source_delta(0.1), 6), round(source_delta(0.1, 1, forever=True), 6)
-    (0.01, 0.001)
+    >>> round(source_delta(0.1), 6)
+    0.01
     """
-    if number and forever:
-        return NEW_SOURCES_SHARE * delta / looks / (number * (number + 1))
-    return SOURCE_SHARE * delta / looks
+    return SOURCE_SHARE * delta
 
 
-def fresh_certificate(
-    tally: Tally, method: Method, request: Request, columns: Columns | None
-) -> Certificate | str:
+def certify_period(tally: Tally, method: Method, request: Request, columns: Columns | None) -> Certificate | str:
     """The certificate of the period's rows, which remembers ``columns``, or why label shift is rejected."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UninformativeWarning)  # few rows: the verdict says what is not proven
             return replace(certify(Data(tally), method, request), columns=columns)
     except AssumptionError as error:
-        return f"{error.refusal} {next_steps(command=NEW_SOURCE)}"  # sizes were expected for this report's delta
+        return f"{error.refusal} {next_steps(command=THIS_PERIOD)}"  # sizes were expected for this report's delta
 
 
 def lies_below(in_use: Certificate, fresh: Certificate) -> bool:
@@ -123,13 +111,13 @@ def judge(
     is_below, limit = lies_below(in_use, fresh), promise.class_epsilon
     upper = min(upper, promise.epsilon) if is_below else upper
 
-    def found(verdict: Verdict, missed: tuple[float, float], allowed: float, whose: str) -> Finding:
+    def say(verdict: Verdict, missed: tuple[float, float], allowed: float, whose: str) -> Finding:
         share = between(*missed, digits_against(missed[0], allowed))
         what = USE_FRESH if verdict == "broken" else HAS_FRESH
         return Finding(verdict, (lower, upper), f"{share}{whose} are missed; {given(allowed)} are allowed. {what}")
 
     if lower > promise.epsilon:
-        return found("broken", (lower, upper), promise.epsilon, "")
+        return say("broken", (lower, upper), promise.epsilon, "")
     if limit is not None and (miss_rates.upper > limit).any():  # the class that is missed most often
         is_broken = bool((miss_rates.lower > limit).any())
         if is_broken or not is_below:
@@ -137,8 +125,8 @@ def judge(
             missed = float(miss_rates.lower[worst]), float(miss_rates.upper[worst])
             part = f" outside those {given(promise.contamination)}" if promise.contamination else ""
             whose = f" of {in_use.classes[worst]!r}{part}"
-            return found("broken" if is_broken else "not-proven", missed, limit, whose)
+            return say("broken" if is_broken else "not-proven", missed, limit, whose)
     if upper <= promise.epsilon:
         kept = f"At most {given(promise.epsilon)} are missed."
         return Finding("kept", (lower, upper), kept)
-    return found("not-proven", (lower, upper), promise.epsilon, "")
+    return say("not-proven", (lower, upper), promise.epsilon, "")

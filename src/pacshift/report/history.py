@@ -20,6 +20,7 @@ from pacshift.arrays import FloatArray
 from pacshift.errors import InputError
 from pacshift.files.origin import TIME_FORMAT, current_time
 from pacshift.labels.refusal import sheet_plan
+from pacshift.methods import PST
 from pacshift.monitor import Monitor, PeriodReport
 from pacshift.monitor.calendar import Gap, find_gaps
 from pacshift.monitor.report import in_use_epsilons, timeline
@@ -43,7 +44,8 @@ from pacshift.words.verdicts import VERDICTS, word_of
 MAX_ALERTS = 12
 """The last so many are told in words; the table of periods has them all."""
 
-SHEET = "to_label.csv"
+SHEET, BY_LABELS = "to_label.csv", "by_labels.json"
+"""What the commands that are printed after a refusal call their files."""
 
 MAX_TICKS = 12  # a year of months
 MAX_CLASSES = 6
@@ -53,13 +55,15 @@ MAX_GAP = 12
 VERDICT_COLOURS = {"kept": TARGET, "not-proven": UNDECIDED, "broken": LIMIT}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Words:
-    """What a command line knows and a monitor does not: the name of SOURCE, and the options that were given."""
+    """What a command line knows and a monitor does not: SOURCE, for monitor and as a table, and its options."""
 
-    source: str
-    label: Sequence[str]
-    monitor: Sequence[str]
+    source: str = "SOURCE"
+    table: str = "SOURCE"
+    label: Sequence[str] = ()
+    calibrate: Sequence[str] = ()
+    monitor: Sequence[str] = ()
 
 
 def write_history_page(
@@ -164,8 +168,8 @@ def render_history(
         tone="limited" if not_counted and tone == "good" else tone,  # all is not well while a file is left out
         counts=[(VERDICTS[one], verdicts.count(one)) for one in get_args(Verdict)],
         word_of=word_of,
-        alerts=[(report, way_on(monitor, report, words)) for report in history[:-1] if report.alert][-MAX_ALERTS:],
-        way_on=way_on(monitor, history[-1], words),
+        alerts=[report for report in history[:-1] if report.alert][-MAX_ALERTS:],
+        way_on=way_on(monitor, history[-1], words) if history[-1] in monitor.open_reports else (),
         is_complete=words is not None,
         in_use_epsilons=in_use_epsilons(history),
         promise=_promise(monitor),
@@ -184,67 +188,72 @@ NO_FEEDBACK = (
 def _promise(monitor: Monitor) -> str:
     """What holds with what confidence, what else is asked for, and what to know of the certificate in use."""
     sure, unsure = all_but(monitor.request.delta), given(monitor.request.delta)
-    said = [
+    sentences = [
         f"Each report holds with confidence {sure} by itself; of many reports, up to {unsure} may be wrong.",
         NO_FEEDBACK,
     ]
     if monitor.forever:
-        said[0] = f"All reports, past and future, hold together with confidence {sure}."
+        sentences[0] = f"All reports, past and future, hold together with confidence {sure}."
     if monitor.request.class_epsilon is not None:
         whose = " outside the share that may break label shift" if monitor.request.contamination else ""
-        said.append(f"At most {given(monitor.request.class_epsilon)} of any one class{whose} may be missed.")
+        sentences.append(f"At most {given(monitor.request.class_epsilon)} of any one class{whose} may be missed.")
     if monitor.request.contamination:
-        said.append(f"Up to {given(monitor.request.contamination)} of every period may break label shift.")
-    return " ".join([*said, *(f"Note: {text}" for text in monitor.warnings())])
+        sentences.append(f"Up to {given(monitor.request.contamination)} of every period may break label shift.")
+    return " ".join([*sentences, *(f"Note: {text}" for text in monitor.warnings())])
 
 
 def _pictures(monitor: Monitor, history: Sequence[PeriodReport]) -> dict[str, Markup]:
     """The pictures for which there are numbers."""
     table = "in each period. The numbers are in the table of periods."
     draw_error = partial(error_over_time, history)
-    found = {"error": Picture(draw_error, 3.2, f"Bounds of the error {table}")}
+    pictures = {"error": Picture(draw_error, 3.2, f"Bounds of the error {table}")}
     if any(report.prevalence is not None for report in history):
         source_mix = monitor.source.class_counts / monitor.source.n_source
         height = 1.1 + 1.05 * min(len(source_mix), MAX_CLASSES)
         draw_mix = partial(mix_over_time, history, source_mix)
-        found["mix"] = Picture(draw_mix, height, f"Interval of the share of each class {table}")
+        pictures["mix"] = Picture(draw_mix, height, f"Interval of the share of each class {table}")
     if any(report.size is not None or report.fresh_size is not None for report in history):
         draw_sizes = partial(size_over_time, history)
-        found["size"] = Picture(draw_sizes, 3.0, f"Labels per set {table}")
-    return drawn(found)
+        pictures["size"] = Picture(draw_sizes, 3.0, f"Labels per set {table}")
+    return drawn(pictures)
 
 
 def way_on(monitor: Monitor, report: PeriodReport, words: Words | None = None) -> tuple[str, ...]:
-    """What to type where label shift was rejected; nothing if it is labelled or too small, or there is no state.
+    """What to type where label shift was rejected; nothing if the period is too small, or there is no state.
 
-    FILE stands for a file with the rows of this period alone, where there is none. Without ``words`` SOURCE stands
-    for the source, and options are missing.
+    Three commands: draw rows to label, certify sets for this period by their labels, and use these. FILE stands
+    for a file with the rows of this period alone, where there is none. Without ``words`` SOURCE stands for the
+    source, and options are missing.
     """
     folder = monitor.state_folder
-    if report.verdict != "shift-rejected" or folder is None or report.period in monitor.labelled_periods:
-        return ()
-    plan = sheet_plan(monitor.request, report.rows)
-    if plan is None:  # all labels of the period would certify nothing
+    plan = sheet_plan(monitor.request, report.rows) if report.verdict == "shift-rejected" else None
+    if folder is None or plan is None:  # all labels of the period would certify nothing
         return ()
     # The files of the period, where they hold nothing else.
-    own = [one for one in monitor.deliveries if report.period in one.parts]
-    files = [one.name for one in own if one.name is not None and list(one.parts) == [report.period]]
-    files = files if files and len(files) == len(own) else ["FILE"]
-    draw = ["pacshift", "label", *files, "--budget", str(plan.looks[-1])]  # each look more costs later reports
-    rates = ["--epsilon", repr(monitor.request.epsilon), "--delta", repr(monitor.request.delta)]
-    said = Words("SOURCE", (), ("--state", str(folder))) if words is None else words
-    use = ["pacshift", "monitor", said.source, *files, *said.monitor, "--labelled", SHEET]
-    return shlex.join([*draw, *rates, *said.label, "-o", SHEET]), shlex.join(use)
+    deliveries = [each for each in monitor.deliveries if report.period in each.parts]
+    files = [each.name for each in deliveries if each.name is not None and list(each.parts) == [report.period]]
+    files = files if files and len(files) == len(deliveries) else ["FILE"]
+    words = Words(monitor=("--state", str(folder))) if words is None else words
+    promise = ["--epsilon", repr(monitor.request.epsilon), "--delta", repr(monitor.request.delta)]
+    budget, looks = str(plan.looks[-1]), ",".join(map(str, plan.looks[:-1]))
+    draw = ["label", *files, "--budget", budget, *(["--looks", looks] if looks else [])]
+    certify = ["calibrate", words.table, *files, "--method", PST.name, *promise]
+    if monitor.request.class_epsilon is not None:
+        certify += ["--class-epsilon", repr(monitor.request.class_epsilon)]
+    certify += [*words.calibrate, "--labelled", SHEET, "-o", BY_LABELS]
+    use = ["monitor", words.source, *files, *words.monitor, "--adopt", BY_LABELS]
+    commands = [*draw, *promise, *words.label, "-o", SHEET], certify, use
+    return tuple(shlex.join(["pacshift", *command]) for command in commands)
 
 
 def error_over_time(history: Sequence[PeriodReport], figure: Figure) -> None:
     """What the sets in use miss in each period, and what they may miss."""
     ax, places = _axes(figure.subplots(), history)
     for verdict, colour in VERDICT_COLOURS.items():
-        found = [(place, one.error) for place, one in zip(places, history, strict=True) if one.verdict == verdict]
-        if found:
-            low, high = np.array([error for _, error in found], float).T
-            at = [place for place, _ in found]
+        bars = [(place, one.error) for place, one in zip(places, history, strict=True) if one.verdict == verdict]
+        if bars:
+            low, high = np.array([error for _, error in bars], float).T
+            at = [place for place, _ in bars]
             ax.vlines(at, low, high, color=colour, linewidth=_thickness(history), label=word_of(verdict))
     # The whole height of a period whose error is not known: a mark at any height would read as a number.
     unknown = [place for place, one in zip(places, history, strict=True) if one.error is None]
@@ -269,7 +278,7 @@ def mix_over_time(history: Sequence[PeriodReport], source_mix: FloatArray, figur
         bars = [(place, mix.lower[label], mix.upper[label]) for place, mix in known if mix is not None]
         places, low, high = np.array(bars).T
         ax.vlines(places, low, high, color=TARGET, linewidth=_thickness(history), label="target (interval)")
-        ax.axhline(source_mix[label], color=SOURCE, linestyle="--", linewidth=1, label="source in use")
+        ax.axhline(source_mix[label], color=SOURCE, linestyle="--", linewidth=1, label="source")
         ax.set_ylim(bottom=0)
         percent_ticks(ax.yaxis)
         ax.yaxis.set_major_locator(MaxNLocator(3))
@@ -305,11 +314,6 @@ def _axes(ax: Axes, history: Sequence[PeriodReport]) -> tuple[Axes, list[int]]:
     names = [plain_text(report.period, 12) for report in history[::step]]
     ax.set_xticks(places[::step], names, rotation=40, ha="right", rotation_mode="anchor")
     ax.set_xlim(-0.6, length - 0.4)
-    label = "new source"
-    for place, one, before in zip(places[1:], history[1:], history[:-1], strict=True):
-        if one.source_number != before.source_number:
-            ax.axvline(place - 0.5, color=SOURCE, linestyle=":", linewidth=1, label=label)
-            label = ""
     return ax, places
 
 

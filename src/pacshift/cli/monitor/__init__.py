@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from dataclasses import replace as changed
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -14,15 +13,6 @@ from pacshift.errors import InputError
 
 if TYPE_CHECKING:
     from pacshift import Certificate
-
-
-class FailOn(StrEnum):
-    """What to fail on, besides when something broke or label shift was rejected."""
-
-    BROKEN = "broken"
-    NOT_PROVEN = "not-proven"
-    CONSISTENT = "consistent"  # the same, as it was called before
-    GAP = "gap"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,15 +31,16 @@ class MonitorPromise(options.Promise):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Watching:
-    """How rows are cut into periods and told apart, what is remembered, which certificate and source are used."""
+class MonitorOptions:
+    """How rows are cut into periods, what is remembered, and which certificate is used."""
 
     timestamp: Annotated[
         str | None,
         basic("--timestamp COLUMN", "Time of each row. Without it, each file is a period.", of_rows=True),
     ] = None
     period: Annotated[
-        str | None, basic("--period day|week|month|ROWS", "Length of a period. Default: month.", of_rows=True)
+        Literal["day", "week", "month"] | None,
+        basic("--period", "Length of a period. Default: month.", of_rows=True),
     ] = None
     state: Annotated[Path | None, basic("--state DIR", "Folder that keeps the counts between runs.")] = None
     certificate_file: Annotated[
@@ -65,61 +56,18 @@ class Watching:
     replace: Annotated[
         str | None, basic("--replace PERIOD", "Count this period again, from these TARGET files alone.")
     ] = None
-    labelled: Annotated[
-        Path | None,
-        basic("--labelled SHEET", "Filled-in sheet of a rejected period; later periods are compared with it."),
-    ] = None
-    back_to: Annotated[
-        Literal["first"] | None, basic("--source", "Undo --labelled: compare later periods with SOURCE again.")
-    ] = None
-    key: Annotated[
-        str | None,
-        basic(
-            "--key COLUMN",
-            "Column that identifies rows, so none counts twice. Needed from the first run.",
-            of_rows=True,
-        ),
-    ] = None
     forever: Annotated[
         bool, basic("--forever", "Make all reports hold together, however many. Needs --state.")
     ] = False
 
-    def check(self, group: str | None) -> None:
-        """Refuse to forget what later runs need, what would cut or choose rows in two ways, and other pairs."""
+    def check(self) -> None:
+        """Refuse to forget what later runs need, and to cut rows by a time that they do not have."""
         if self.forever and self.state is None:
             raise InputError(
                 "--forever makes all reports hold, so they have to be remembered. Name a folder: --state DIR."
             )
-        if self.labelled is not None:
-            if self.state is None:
-                raise InputError(
-                    "--labelled makes labelled rows the source of later runs. Name the folder: --state DIR."
-                )
-            for name, value in {"adopt": self.adopt, "replace": self.replace, "source": self.back_to}.items():
-                if value is not None:
-                    raise InputError(
-                        f"--labelled does not go with --{name}: the labels choose the certificate. Run twice."
-                    )
-        if isinstance(self.unit, str) and self.timestamp is None:
-            raise InputError(f"--period {self.unit} needs --timestamp COLUMN, the time of each row.")
-        for name, value in {"--key": self.key, "--replace": self.replace}.items():
-            if value is not None and isinstance(self.unit, int):
-                raise InputError(
-                    f"{name} does not go with --period {self.unit}: which rows make a period would change. Use "
-                    "--timestamp COLUMN, or a file per period."
-                )
-        if self.key is not None and group is not None:
-            raise InputError(
-                "--key does not go with --group: of the rows of a group one is counted, and only its key would be "
-                "known. Leave out one of them."
-            )
-
-    @property
-    def unit(self) -> Any:
-        """Of what length periods are, a unit of the calendar or a number of rows; None if each file is one."""
-        from pacshift.monitor.calendar import read_period
-
-        return read_period(self.period or "month") if self.timestamp or self.period else None
+        if self.period is not None and self.timestamp is None:
+            raise InputError(f"--period {self.period} needs --timestamp COLUMN, the time of each row.")
 
 
 def monitor(
@@ -131,7 +79,7 @@ def monitor(
     ],
     *,
     out: Annotated[Path, basic("--out -o FILE", "Page to write.")] = Path("monitor.html"),
-    watching: Watching,
+    watching: MonitorOptions,
     method: options.Method = "PS-LP",
     promise: MonitorPromise,
     label: options.LabelColumn = "label",
@@ -143,7 +91,7 @@ def monitor(
         ),
     ] = None,
     fail_on: Annotated[
-        list[FailOn] | None,
+        list[Literal["broken", "not-proven", "gap"]] | None,
         output("--fail-on", "Also exit with 4 if not proven, or with 6 for missing periods; repeatable."),
     ] = None,
     model_id: options.UsedModelId = None,
@@ -158,22 +106,22 @@ def monitor(
     from pacshift import Certificate, Monitor
     from pacshift.certification.request import check_request
     from pacshift.cli.inputs import look_at_first_rows
-    from pacshift.cli.monitor.output import check_outputs, findings, report_failure, show, words_for
-    from pacshift.cli.monitor.run import choose_certificate, follow, go_back, label_period, read_source
+    from pacshift.cli.monitor.output import check_outputs, find_what_to_say, report_failure, show, words_for
+    from pacshift.cli.monitor.run import choose_certificate, ingest, read_source
     from pacshift.methods import resolve_method
     from pacshift.monitor import write_history
     from pacshift.monitor.check import require_own_promise
     from pacshift.report import write_history_page
     from pacshift.rows.arrow.files import list_files
 
-    watching.check(columns.group)
+    watching.check()
     adopted = None if watching.adopt is None else Path(watching.adopt)  # as a rule a period, which is no file
-    inputs = [source, *targets, watching.certificate_file, adopted, watching.labelled]
+    inputs = [source, *targets, watching.certificate_file, adopted]
     check_outputs(out, table, inputs, watching.state)
     with report_failure(table, force):
         given = None if watching.certificate_file is None else Certificate.load(watching.certificate_file)
-        asked = promise.as_in(given).arguments() | {"model_id": model_id}
-        check_request(**asked)  # before the source is counted
+        request = promise.as_in(given).arguments() | {"model_id": model_id}
+        check_request(**request)  # before the source is counted
         chosen, silent = require_own_promise(resolve_method(method)), as_json or quiet
 
         def before_work(*rows: Any) -> None:
@@ -186,28 +134,31 @@ def monitor(
             for file in [out] if table is None else [out, table]:
                 options.require_new(file, force, look)
 
-        counted, found, read = read_source(source, label, columns, chosen, given, before_work, silent=silent)
-        kept: dict[str, Any] = {"state": watching.state, "forever": watching.forever, "columns": found}
-        watch = Monitor(counted, method=chosen, **asked, **kept)
+        counted, names, read = read_source(source, label, columns, chosen, given, before_work, silent=silent)
+        watch = Monitor(
+            counted, method=chosen, state=watching.state, forever=watching.forever, columns=names, **request
+        )
         with watch.exclusive():
-            not_counted: dict[str, str] = {}
             with watch.one_step():  # rows, reports and choices together: an interrupted run leaves nothing behind
-                if watching.back_to is not None:
-                    go_back(watch)
                 choose_certificate(watch, given, watching.adopt, model_id)
-                if watching.labelled is None:
-                    about: Any = {"source": source, "group": columns.group, "soft": chosen.needs_soft}
-                    not_counted = follow(watch, targets, read, watching, **about, silent=silent)
-                else:
-                    first = source, label, counted, found
-                    label_period(watch, first, targets, read, watching.labelled, silent=silent)
-            fails = ["not-proven" if one == "consistent" else str(one) for one in fail_on or ()]
-            told = findings(watch, fails, not_counted)
-            words = words_for(ctx, source, changed(columns, softmax=counted.softmax), found, watching.key)
-            write_history_page(watch, out, overwrite=force, gaps=told.gaps, words=words, not_counted=not_counted)
+                not_counted = ingest(
+                    watch,
+                    targets,
+                    read,
+                    watching,
+                    source=source,
+                    group=columns.group,
+                    soft=chosen.needs_soft,
+                    silent=silent,
+                )
+            findings = find_what_to_say(watch, fail_on or (), not_counted)
+            words = words_for(ctx, source, label, changed(columns, softmax=counted.softmax), names)
+            write_history_page(
+                watch, out, overwrite=force, gaps=findings.gaps, words=words, not_counted=not_counted
+            )
             if table is not None:
                 write_history(watch.history, table, overwrite=force, not_counted=not_counted)
-            show(watch, told, out, table, words, as_json=as_json, quiet=quiet)
-            watch.mark_delivered(told.gaps)  # what did not get so far is told by the next run
-    if told.exit_code:
-        raise typer.Exit(told.exit_code)
+            show(watch, findings, out, table, words, as_json=as_json, quiet=quiet)
+            watch.mark_delivered(findings.gaps)  # what did not get so far is told by the next run
+    if findings.exit_code:
+        raise typer.Exit(findings.exit_code)

@@ -39,10 +39,12 @@ from pacshift.words.numbers import given, mean_size, percent
 from pacshift.words.verdicts import COLOURS, VERDICTS, word_of
 
 IN_JSON = (
-    *("period", "start", "end", "number", "rows", "epsilon", "delta", "in_use_number", "source_number"),
+    *("period", "start", "end", "number", "rows", "epsilon", "delta", "in_use_number"),
     *("verdict", "finding", "error", "accuracy", "size", "empty", "in_use_epsilon", "fresh_size"),
 )
 """What ``--json`` says of a report, besides its intervals."""
+THEN = ("fill in their labels, and certify sets for this period", "use these sets until the cause is gone")
+"""What the second and the third command are for that are printed after a refusal."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,7 @@ class Findings:
         return BAD_INPUT if self.not_counted else GAP if self.failed_gaps else 0
 
 
-def findings(watch: Monitor, fail_on: Collection[str], not_counted: Mapping[str, str]) -> Findings:
+def find_what_to_say(watch: Monitor, fail_on: Collection[str], not_counted: Mapping[str, str]) -> Findings:
     """What there is to say about all that was counted so far."""
     failed = [report for report in watch.open_reports if report.alert or report.verdict in fail_on]
     # A period that should have come by now is looked for only if it is asked for: old data end somewhere.
@@ -103,15 +105,19 @@ def report_failure(table: Path | None, force: bool) -> Iterator[None]:
 
 
 def words_for(
-    ctx: typer.Context, source: Path, columns: options.ColumnOptions, found: Columns | None, key: str | None
+    ctx: typer.Context, source: Path, label: str, columns: options.ColumnOptions, names: Columns | None
 ) -> Words:
     """The options of this command, for the commands that it prints."""
-    once = ("labelled", "adopt", "replace", "back_to", "force", "as_json", "quiet")
-    label = column_words(columns, found)
-    for name in dict.fromkeys(name for name in (key, columns.group) if name is not None):
-        label += ["--keep", name]
-    start = f".{os.sep}" if str(source).startswith("-") else ""
-    return Words(f"{start}{source}", label, [*option_words(ctx, *once), "--force"])
+    once = ("adopt", "replace", "force", "as_json", "quiet")
+    named = f".{os.sep}{source}" if str(source).startswith("-") else str(source)
+    scores = column_words(columns, names)
+    return Words(
+        source=named,
+        table="SOURCE" if source.suffix == ".tally" else named,  # only the user knows the table
+        label=[*scores, *([] if columns.group is None else ["--keep", columns.group])],
+        calibrate=[*scores, *([] if label == "label" else ["--label", label])],
+        monitor=[*option_words(ctx, *once), "--force"],
+    )
 
 
 def show(
@@ -141,33 +147,25 @@ def _document(watch: Monitor, found: Findings, words: Words) -> dict[str, Any]:
         in_use = {name: getattr(watch.in_use, name) for name in ("number", "choice", "period", "in_words")}
         in_use |= {"file": None if file is None else str(file)}
         in_use |= {name: certificate[name] for name in ("method", "epsilon", "delta", CHECKSUM)}
-    periods = []
-    for report in watch.history:
-        one = {name: getattr(report, name) for name in IN_JSON}
-        for name in ("prevalence", "weights"):
-            interval = getattr(report, name)
-            if interval is not None and report.fresh is not None:
-                rows = zip(report.fresh.classes, interval.lower, interval.upper, strict=True)
-                one[name] = {str(label): list(map(options.finite_or_none, ends)) for label, *ends in rows}
-            else:
-                one[name] = None
-        one |= {"labelled": report.period in watch.labelled_periods, "next": list(way_on(watch, report, words))}
-        periods.append(one)
     return {
         "in_use": in_use,
-        "source": {
-            "number": watch.source_number,
-            "rows": watch.source.n_source,
-            "looks": watch.source_looks,
-            "periods": list(watch.source_periods),
-            "in_words": watch.source_in_words,
-        },
+        "source_rows": watch.source.n_source,
         "failed": [report.period for report in found.failed],
         "not_counted": [{"file": file, "reason": reason} for file, reason in found.not_counted.items()],
         "gaps": [asdict(gap) | {"failed": gap in found.failed_gaps} for gap in found.gaps],
         "warnings": watch.warnings(),
-        "periods": periods,
+        "periods": [_period_document(watch, report, words) for report in watch.history],
     }
+
+
+def _period_document(watch: Monitor, report: PeriodReport, words: Words) -> dict[str, Any]:
+    document: dict[str, Any] = {name: getattr(report, name) for name in IN_JSON}
+    for name in ("prevalence", "weights"):
+        document[name], interval = None, getattr(report, name)
+        if interval is not None and report.fresh is not None:
+            rows = zip(report.fresh.classes, interval.lower, interval.upper, strict=True)
+            document[name] = {str(label): list(map(options.finite_or_none, ends)) for label, *ends in rows}
+    return document | {"next": list(way_on(watch, report, words))}
 
 
 def _print(watch: Monitor, found: Findings, words: Words) -> None:
@@ -180,12 +178,11 @@ def _print(watch: Monitor, found: Findings, words: Words) -> None:
         if isinstance(one, Gap):
             shown.add_row(plain(one.in_words), "0", "no rows", *["-"] * 4)
             continue
-        labelled = ", labelled" if one.period in watch.labelled_periods else ""
         at = f" at {given(one.in_use_epsilon)}" if len(epsilons) > 1 and one.in_use_epsilon is not None else ""
         shown.add_row(
             plain(one.period),
             f"{one.rows:,}",
-            f"[{COLOURS[VERDICTS[one.verdict].tone]}]{word_of(one.verdict)}[/]{labelled}",
+            f"[{COLOURS[VERDICTS[one.verdict].tone]}]{word_of(one.verdict)}[/]",
             one.missed or "-",
             "-" if one.size is None else f"{mean_size(one.size)}{at}",
             "-" if one.empty is None else percent(one.empty),
@@ -198,14 +195,10 @@ def _print(watch: Monitor, found: Findings, words: Words) -> None:
         colour = COLOURS[VERDICTS[report.verdict].tone]
         console.print(f"[{colour}]{plain(report.period)}: {word_of(report.verdict)}.[/] {plain(report.finding)}")
         if commands := way_on(watch, report, words):
-            draw, use = commands
-            where = " (FILE: a file with the rows of this period alone)" if "FILE" in draw.split() else ""
-            console.print(f"  What to do: draw rows to label{where},")
-            console.print(f"    {plain(draw)}", soft_wrap=True)
-            console.print("  fill in their labels, and run this:")
-            console.print(f"    {plain(use)}", soft_wrap=True)
-    if watch.labelled_periods:
-        console.print(f"Compared with: {plain(watch.source_in_words)}")
+            where = " (FILE: a file with the rows of this period alone)" if "FILE" in commands[0].split() else ""
+            for step, command in zip((f"draw rows to label{where}", *THEN), commands, strict=True):
+                console.print(f"  {step}:")
+                console.print(f"    {plain(command)}", soft_wrap=True)
     if watch.in_use is not None:
         where = "" if watch.current_file is None else f": {watch.current_file}"
         console.print(f"In use: {plain(watch.in_use.in_words)}{plain(where)}")
