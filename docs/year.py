@@ -1,4 +1,4 @@
-"""A year with pacshift: a simulated hospital, twelve months, a pandemic in May, a new scanner in September."""
+"""A year with pacshift: a simulated hospital, twelve months, a pandemic in May, a scanner that fails in autumn."""
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -55,31 +55,23 @@ for number, month in enumerate(CALENDAR[:9], start=1):
 write_history_page(monitor, "until-september.html")
 
 # --8<-- [start:sheet]
-sheet = label_sheet(scores, budget=2_000, epsilon=0.05, delta=0.05, rng=9)
+sheet = label_sheet(scores, budget=400, epsilon=0.05, delta=0.05, rng=9)
 sheet = sheet.with_labels(diagnoses[sheet.rows])  # September's patients whom the sheet names, diagnosed by hand
-certificate = calibrate(*last_year, scores, labelled=sheet, method="PS-T", epsilon=0.05, delta=0.05, classes=NAMES)
-size = certificate.sets(scores).sum(axis=1).mean()
+by_labels = calibrate(*last_year, scores, labelled=sheet, method="PS-T", epsilon=0.05, delta=0.05, classes=NAMES)
+size = by_labels.sets(scores).sum(axis=1).mean()
 print(f"September: {len(sheet.rows):,} labelled rows certify sets of {size:.2f} labels")
-
-labelled = Tally.from_scores(scores[sheet.rows], diagnoses[sheet.rows], classes=NAMES)
-monitor.new_source("Sep", labelled, certificate, sheet=sheet)
-print(f"compared with {monitor.source_in_words} from now on")
+monitor.adopt(by_labels)
 # --8<-- [end:sheet]
 
 # --8<-- [start:again]
 for number, month in enumerate(CALENDAR[9:], start=10):
-    report = monitor.update(patients(6_000, MONTHS[month], 4.0)[0], month, start=f"2026-{number:02d}-01")
-    fresh = f", fresh sets at 5 % would have {report.fresh_size:.2f}"
+    new_scanner = 4.0 if month == "Oct" else 0.0  # repaired in November
+    report = monitor.update(patients(6_000, MONTHS[month], new_scanner)[0], month, start=f"2026-{number:02d}-01")
+    fresh = "" if report.fresh_size is None else f", fresh sets at 5 % would have {report.fresh_size:.2f}"
     print(f"{month}: {report.verdict}, {report.size:.2f} labels in a set at {given(report.in_use_epsilon)}{fresh}")
+    if report.verdict == "broken":
+        monitor.adopt(first)  # the usual patients, the usual scanner: January's certificate
 # --8<-- [end:again]
-
-# --8<-- [start:sizes]
-december = patients(6_000, USUAL, 4.0)[0]
-for rows in (400, 1_000, 10_000):
-    labelled = Tally.from_scores(*patients(rows, USUAL, 4.0), classes=NAMES)
-    made = calibrate(labelled + Tally.from_target(december, classes=NAMES), epsilon=0.08, delta=0.05)
-    print(f"Source of {rows:,} rows: {made.sets(december).sum(axis=1).mean():.2f} labels in a set")
-# --8<-- [end:sizes]
 
 write_history_page(monitor, "whole-year.html")
 

@@ -14,12 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pacshift.arrays import FloatArray, IntArray
 from pacshift.errors import InputError
-from pacshift.tally.cells import Cells
-from pacshift.tally.grid import BINS, bin_of
 from pacshift.tally.inputs import Input, Role
-from pacshift.tally.stores import sum_by_key
 
 if TYPE_CHECKING:
     from pacshift.tally.tally import Tally
@@ -110,54 +106,3 @@ def rows_sha256(part: "Tally", role: Role) -> str | None:
         return hashlib.sha256(str(counts_sha256(part, role)).encode() + bins).hexdigest()
     numbers = part.values if role == "source" else part.target_cells.codes
     return None if len(numbers) < MIN_NUMBERS else counts_sha256(part, role)
-
-
-def may_hold(many: "Tally", few: "Tally") -> bool:
-    """Whether the rows of ``few`` may be among those of ``many``: no count of theirs is larger.
-
-    Labelled rows are looked for among the labelled ones of ``many`` with their labels, and among unlabelled ones
-    without. Counts are coarse, so other rows may fit too; rows that do not fit are others.
-
-    >>> from pacshift import Tally
-    >>> period, one = Tally.from_target([[0.9, 0.1], [0.2, 0.8]]), Tally.from_scores([[0.9, 0.1]], [0])
-    >>> may_hold(period, one), may_hold(period, one + one), may_hold(one, Tally.from_scores([[0.9, 0.1]], [1]))
-    (True, False, False)
-    """
-    if few.n_source and many.n_source:
-        exact = few.grid == many.grid
-        return _cells_within(few.source_cells, many.source_cells) and all(
-            not exact or _within(*_scores_of(few, label), *_scores_of(many, label))
-            for label in range(few.n_classes)
-        )
-    cells = few.target_cells
-    if few.n_source:
-        labelled = few.source_cells
-        cells = Cells(*sum_by_key(labelled.codes // labelled.n_labels, labelled.counts), 1, labelled.bins)
-    if few.softmax:  # computed in another precision it may lie beyond an edge
-        return _cells_within(cells.without_bins(), many.target_cells.without_bins())
-    bins = few.bins
-    if few.n_source and few.score == "probability" and many.bins is not None:
-        scores = (_scores_of(few, label) for label in range(few.n_classes))
-        bins = np.stack([np.bincount(bin_of(values), counts, BINS).astype(np.int64) for values, counts in scores])
-    return _cells_within(cells, many.target_cells) and (
-        bins is None or many.bins is None or bool((bins <= many.bins).all())
-    )
-
-
-def _scores_of(part: "Tally", label: int) -> tuple[FloatArray, IntArray]:
-    of_label = slice(part.starts[label], part.starts[label + 1])
-    return part.values[of_label], part.counts[of_label]
-
-
-def _cells_within(few: Cells, many: Cells) -> bool:
-    if few.bins != many.bins:
-        few, many = few.without_bins(), many.without_bins()
-    return _within(few.codes, few.counts, many.codes, many.counts)
-
-
-def _within(keys: FloatArray | IntArray, counts: IntArray, others: FloatArray | IntArray, most: IntArray) -> bool:
-    """Whether every key is among the others, which ascend, with at least its count."""
-    place = np.searchsorted(others, keys)
-    if len(keys) and (not len(others) or place.max() >= len(others)):
-        return False
-    return bool(((others[place] == keys) & (most[place] >= counts)).all())

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from dataclasses import replace as changed
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -13,6 +14,14 @@ from pacshift.errors import InputError
 
 if TYPE_CHECKING:
     from pacshift import Certificate
+
+
+class FailOn(StrEnum):
+    """What to fail on, besides when something broke or label shift was rejected."""
+
+    BROKEN = "broken"
+    NOT_PROVEN = "not-proven"
+    GAP = "gap"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,7 +100,7 @@ def monitor(
         ),
     ] = None,
     fail_on: Annotated[
-        list[Literal["broken", "not-proven", "gap"]] | None,
+        list[FailOn] | None,
         output("--fail-on", "Also exit with 4 if not proven, or with 6 for missing periods; repeatable."),
     ] = None,
     model_id: options.UsedModelId = None,

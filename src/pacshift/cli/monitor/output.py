@@ -196,7 +196,7 @@ def _print(watch: Monitor, found: Findings, words: Words) -> None:
         console.print(f"[{colour}]{plain(report.period)}: {word_of(report.verdict)}.[/] {plain(report.finding)}")
         if commands := way_on(watch, report, words):
             where = " (FILE: a file with the rows of this period alone)" if "FILE" in commands[0].split() else ""
-            for step, command in zip((f"draw rows to label{where}", *THEN), commands, strict=True):
+            for step, command in zip((f"What to do: draw rows to label{where}", *THEN), commands, strict=True):
                 console.print(f"  {step}:")
                 console.print(f"    {plain(command)}", soft_wrap=True)
     if watch.in_use is not None:
