@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from commands import bad, good, run
-from pacshift import Certificate, LabelSheet
+from commands import bad, good
+from pacshift import Certificate
 from pacshift.tally.groups import Grouped
 from test_certification_groups import patients
 
@@ -54,28 +54,6 @@ def test_calibrate_and_check_by_group(folder: Path, tmp_path: Path) -> None:
     assert "this table has no such column: every row counts by itself" in without.stderr
 
 
-@pytest.mark.slow
-def test_a_month_of_a_table_by_group_is_labelled_and_becomes_the_source(folder: Path, tmp_path: Path) -> None:
-    """Its rows are chosen as in a file of their own, from which the sheet is drawn."""
-    months, february, sheet = (tmp_path / name for name in ("months.parquet", "february.parquet", "sheet.csv"))
-    rows, last = pq.read_table(folder / "later.parquet"), np.arange(1200) % 4 > 1
-    usual = np.array(rows["p_1"])
-    strange = np.where(last & (np.arange(1200) % 12 > 3), 0.4 + usual / 5, usual)  # of two patients in three
-    rows = rows.set_column(0, "p_0", pa.array(1 - strange)).set_column(1, "p_1", pa.array(strange))
-    pq.write_table(rows, months)
-    rows = rows.take(np.flatnonzero(last))
-    pq.write_table(rows, february)
-    words = ["--group", "patient_id", "--timestamp", "day", "--state", tmp_path / "watch", "--json", "--force"]
-    words += ["-o", tmp_path / "page.html"]
-    refuted = run("monitor", folder / "source.parquet", months, *words)
-    assert json.loads(refuted.stdout)["failed"] == ["2026-02"]
-    good("label", february, "-b", 200, "--group", "patient_id", "-o", sheet)
-    empty = LabelSheet.load(sheet)
-    empty.with_labels(rows["label"].take(empty.rows).to_pylist()).save(sheet, overwrite=True)
-    used = good("monitor", folder / "source.parquet", february, *words, "--labelled", sheet)
-    assert json.loads(used.stdout)["source"]["periods"] == ["2026-02"]
-
-
 @pytest.mark.parametrize("labels_per", ["row", "group"])
 def test_the_design_of_labels_is_asked_for_and_verified(labels_per: str, folder: Path, tmp_path: Path) -> None:
     """One visit of each of 200 patients has a label, or 400 visits."""
@@ -97,8 +75,6 @@ def test_the_design_of_labels_is_asked_for_and_verified(labels_per: str, folder:
 def test_mistakes_are_named_by_their_flag(folder: Path, tmp_path: Path) -> None:
     both = folder / "source.parquet", folder / "target.parquet"
     assert "--group NAME" in bad("calibrate", *both, "--group", "patient", "-o", tmp_path / "made.json")
-    rows = "monitor", *both, "--group", "patient_id", "--period", 200, "-o", tmp_path / "page.html"
-    assert "or leave --group out" in bad(*rows)
     for name, group in (("a", ["--group", "patient_id"]), ("b", [])):
         table = folder / f"{'source' if name == 'a' else 'later'}.parquet"
         good("tally", table, "-l", "label", *group, "-o", tmp_path / f"{name}.tally")
