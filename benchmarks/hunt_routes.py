@@ -24,11 +24,12 @@ from pacshift.arrays import FloatArray
 from pacshift.methods import Method
 
 
-def certify(*data: Any, method: Method, epsilon: float, **asked: Any) -> Certificate:
+def certify(*data: Any, method: Method, epsilon: float, never_empty: bool = False, **asked: Any) -> Certificate:
     """``calibrate``, or ``accept`` for what accepts or asks."""
     if method.guarantee == "pac-accepted":
         return accept(*data, error=epsilon, **asked)
-    return calibrate(*data, method=method, epsilon=epsilon, **asked)
+    made = calibrate(*data, method=method, epsilon=epsilon, **asked)
+    return made.without_empty_sets() if never_empty else made
 
 
 def _rows(sample: Sample, method: Method, asked: dict[str, Any]) -> Certificate:

@@ -289,11 +289,10 @@ def in_memory() -> Iterator[tuple[str, Request]]:
     each: tuple[dict[str, Any], ...] = (
         {"class_epsilon": 0.2},
         {"contamination": 0.01},
-        {"never_empty": True},
         known,
     )
     options |= {str(option): option for option in each}
-    options["all options"] = {"epsilon": 0.05} | each[0] | each[1] | each[2] | each[3]
+    options["all options"] = {"epsilon": 0.05} | each[0] | each[1] | each[2]
     for name, option in options.items():
         yield f"calibrate {name}", calibrate(S, ys, T, **option)
     per_group: dict[str, Any] = {"target_labels": some, "labels_per": "row"}

@@ -55,17 +55,15 @@ def test_never_empty_adds_the_top_label_to_empty_sets_only(certificate: Certific
     scores = np.array([[0.3, 0.4, 0.3], [0.5, 0.5, 0.0], [0.4, 0.4, 0.2]])
     plain = replace(certificate, thresholds=np.full(3, 0.5))
     assert plain.sets(scores).tolist() == [[False] * 3, [True, True, False], [False] * 3]
-    filled = replace(plain, never_empty=True).sets(scores)
+    filled = plain.without_empty_sets().sets(scores)
     assert filled.tolist() == [[False, True, False], [True, True, False], [True, False, False]]
 
 
 def test_never_empty_goes_by_the_model_score_not_the_transform() -> None:
     rng = np.random.default_rng(0)
     scores = rng.dirichlet(np.ones(3), 200)
-    made = calibrate(
-        scores, scores.argmax(1), None, epsilon=0.3, delta=0.3, method="PS", score="margin", never_empty=True
-    )
-    sets = replace(made, thresholds=np.full(3, np.inf)).sets(scores)
+    made = calibrate(scores, scores.argmax(1), None, epsilon=0.3, delta=0.3, method="PS", score="margin")
+    sets = replace(made, thresholds=np.full(3, np.inf)).without_empty_sets().sets(scores)
     assert sets.sum() == 200
     assert np.array_equal(sets.argmax(axis=1), scores.argmax(axis=1))
 
@@ -104,14 +102,20 @@ def test_certificates_survive_pickle_and_joblib(score: Any, tmp_path: Path) -> N
         assert np.array_equal(back.sets(scores), made.sets(scores))
 
 
-def test_flags_of_numpy_are_flags(tmp_path: Path) -> None:
-    call: dict[str, Any] = {"epsilon": 0.2, "delta": 0.1, "method": "PS"}
-    flag: Any = np.True_
-    made = calibrate([[0.9, 0.1], [0.2, 0.8]] * 50, [0, 1] * 50, None, never_empty=flag, **call)
-    made.save(tmp_path / "c.json")
+def test_filled_sets_are_counted_and_bounded_without_looking_at_rows_again(tmp_path: Path) -> None:
+    scores, labels = np.array([[0.9, 0.1], [0.2, 0.8], [0.55, 0.45]] * 100), [0, 1, 0] * 100
+    plain = calibrate(scores, labels, scores, epsilon=0.4, delta=0.1, method="PS-LW")
+    filled = plain.without_empty_sets()
+    assert plain.set_sizes is not None
+    assert plain.set_sizes[0] > 0
+    assert filled.set_sizes is not None
+    assert filled.set_sizes.tolist() == filled.sizes_of_rows(scores).tolist()
+    assert filled.class_miss is not None
+    assert plain.class_miss is not None
+    assert filled.class_miss.lower.tolist() == [0.0, 0.0]  # a filled set may hold a label that was missed
+    assert filled.class_miss.upper.tolist() == plain.class_miss.upper.tolist()
+    filled.save(tmp_path / "c.json")
     assert Certificate.load(tmp_path / "c.json").never_empty is True
-    with pytest.raises(InputError, match="never_empty must be True or False, got 'no'"):
-        calibrate([[0.9, 0.1], [0.2, 0.8]] * 50, [0, 1] * 50, None, never_empty="no", **call)  # type: ignore[arg-type]
 
 
 def test_plot_draws_what_the_certificate_has(certificate: Certificate) -> None:

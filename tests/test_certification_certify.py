@@ -283,8 +283,8 @@ def test_empty_sets_are_explained_where_they_appear() -> None:
     assert certificate.set_sizes is not None
     assert certificate.set_sizes[0] > 0
     assert "% are empty;" in certificate.explain()
-    assert "never_empty" in certificate.explain(full=True)
-    filled = calibrate(scores, labels, scores, epsilon=0.4, delta=0.1, never_empty=True)
+    assert "without_empty_sets()" in certificate.explain(full=True)
+    filled = certificate.without_empty_sets()
     assert "none is empty" in filled.explain()
 
 

@@ -88,7 +88,6 @@ WITH_METHOD: dict[str, dict[str, Proven | Refused]] = {
     | {"PS-LW": EVERY_MIX, "LWCP": EVERY_MIX, "PS-T": Proven(BY_LABELS)},
     "weights": dict.fromkeys(METHODS, UNUSED_WEIGHTS) | {"ORACLE": Proven("methods/index.md#oracle")},
     "class_balance": dict.fromkeys(METHODS, NOT_TUNED) | {"PS-LP": Proven(TUNED)},
-    "never_empty": dict.fromkeys(METHODS, Proven(TOGETHER)),
     "softmax": dict.fromkeys(METHODS, Proven(TOGETHER)),
     "groups": dict.fromkeys(METHODS, Proven(GROUPS)),
     "target_groups": dict.fromkeys(METHODS, Proven(GROUPS)),
@@ -113,7 +112,7 @@ TWO_OPTIONS = {
 } | {
     tuple(sorted((always, other))): section
     for section, names in (
-        (TOGETHER, ("never_empty", "score", "softmax", "class_balance")),
+        (TOGETHER, ("score", "softmax", "class_balance")),
         (GROUPS, ("groups", "target_groups")),
     )
     for always in names
@@ -153,7 +152,6 @@ VALUES: dict[str, Any] = {
     "target_labels": [*TRUTH[:200].tolist(), *[None] * 300],
     "labelled": filled_in(TARGET),
     "weights": MIXES[1] / MIXES[0],
-    "never_empty": True,
     "softmax": True,
     "groups": [f"source {place // 2}" for place in range(500)],
     "target_groups": [f"target {place // 2}" for place in range(500)],
@@ -231,7 +229,6 @@ def check(method: Method, options: tuple[str, ...], expected: Proven | Refused, 
     about_part = "contamination" in options and made.facts.assumes_label_shift
     about_part = about_part and (made.guarantee == "pac-target" or not made.trivial)
     assert ("the cases of a class among them may all be missed." in words) == about_part
-    assert made.never_empty == ("never_empty" in options)
     halved = "target_groups" in options and "labelled" not in options  # of two rows of a group one is counted
     n_labels = 100 if halved else 200
     has_labels = {"target_labels", "labelled"} & set(options) or method.needs_labels

@@ -108,7 +108,6 @@ def values() -> dict[str, Any]:
         "model_id": "net",
         "n_source": 500,
         "n_target": 500,
-        "never_empty": True,
         "note": "after the new scanner",
         "overwrite": True,
         "rng": 5,
@@ -144,7 +143,6 @@ def special() -> dict[str, tuple[dict[str, Any], Any]]:
     )
     lacking.drop(3).to_csv("rows.csv")
     return {
-        "calibrate never_empty": ({"epsilon": 0.4}, True),
         "calibrate weights": ({"method": "ORACLE"}, [0.3, 1, 5]),
         "check groups": ({}, rows["l groups"]),
         "check labels": ({}, rows["l labels"][::-1]),

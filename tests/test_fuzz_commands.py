@@ -18,7 +18,7 @@ import pytest
 from typer.testing import CliRunner
 
 from damage import NAMES, RATES, damage_bytes, damage_json, pick, with_value
-from pacshift import METHODS, Certificate, calibrate
+from pacshift import METHODS, Certificate
 from pacshift.cli import app
 
 pytestmark = pytest.mark.thorough
@@ -79,9 +79,6 @@ def test_the_command_line_on_damaged_files(seed: int, tmp_path: Path) -> None:
     good = tmp_path / "good.parquet"
     write(good, columns)
     certificate = tmp_path / "good.json"
-    calibrate(
-        scores, labels, None, epsilon=0.3, delta=0.3, method="PS", classes=[0, 1, 2], never_empty=bool(seed % 2)
-    )
     made = CliRunner().invoke(app, ["calibrate", str(good), "-m", "PS", "-e", "0.3", "-o", str(certificate)])
     assert made.exit_code == 0, made.output
     for case in range(45):

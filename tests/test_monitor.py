@@ -124,14 +124,14 @@ def test_periods_are_in_the_order_of_time() -> None:
 
 
 def test_a_certificate_that_fills_empty_sets_is_never_called_broken() -> None:
-    old = calibrate(SOURCE, epsilon=0.1, delta=0.05, method="PS", never_empty=True)
+    plain = calibrate(SOURCE, epsilon=0.1, delta=0.05, method="PS")
+    old = plain.without_empty_sets()
     report = Monitor(SOURCE, epsilon=0.1, delta=0.05, certificate=old).update(month(PANDEMIC, 2))
     assert report.verdict == "not-proven"
     assert report.error is not None
     assert report.error[0] == 0
     limited = Monitor(SOURCE, epsilon=0.1, delta=0.05, certificate=old, class_epsilon=0.15)
     assert limited.update(month(PANDEMIC, 2)).verdict == "not-proven"
-    plain = replace(old, never_empty=False)
     strict = Monitor(SOURCE, epsilon=0.1, delta=0.05, certificate=plain, class_epsilon=0.15)
     assert strict.update(month(PANDEMIC, 2)).verdict == "broken"
 

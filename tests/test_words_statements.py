@@ -124,7 +124,7 @@ def test_the_sets_in_words() -> None:
     counted = replace(certificate, set_sizes=np.array([10, 60, 20, 10]))
     said = "60 % name one label, 30 % several, 10 % are empty; 1.300 labels on average."
     assert lines(counted)["Sets on the target"] == said
-    assert "never_empty" in lines(counted, full=True)["Sets"]
+    assert "without_empty_sets()" in lines(counted, full=True)["Sets"]
     full = replace(counted, set_sizes=np.array([0, 70, 20, 10]), never_empty=True)
     assert "none is empty (filled with the top label)" in lines(full)["Sets on the target"]
 

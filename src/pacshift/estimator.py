@@ -21,6 +21,7 @@ from pacshift.labels.sheet import LabelSheet, label_sheet
 from pacshift.methods import Method
 from pacshift.methods.ps_lp import ClassBalance
 from pacshift.rows.sets import mean_and_empty
+from pacshift.scores.check import check_flag
 from pacshift.scores.frames import index_of, require_same_index, to_frame
 from pacshift.scores.transforms import TransformFunction
 from pacshift.tally.groups import LabelsPer
@@ -76,7 +77,7 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
     score_function : str, callable or None
         The score to threshold: ``score`` of ``pacshift.calibrate``. scikit-learn uses that name for the accuracy.
     never_empty : bool
-        Fill empty sets with the top label.
+        Fill empty sets with the top label, as ``Certificate.without_empty_sets`` does.
     class_epsilon : float or None
         Share of any one class that the sets may miss, promised besides ``epsilon``. With ``contamination`` it is
         promised for the label-shifted part of the target, or, where target labels certify instead (PS-T), for the
@@ -241,7 +242,13 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
             seed: RngLike = self.random_state
             if isinstance(seed, np.random.RandomState):  # which only scikit-learn knows: it gives its next number
                 seed = int(seed.randint(2**31 - 1))
-            apart = ("estimator", "score_function", "random_state")  # all others are called as in calibrate
+            never_empty = check_flag(self.never_empty, "never_empty")
+            apart = (
+                "estimator",
+                "score_function",
+                "random_state",
+                "never_empty",
+            )  # all others are called as in calibrate
             asked = {name: value for name, value in self.get_params(deep=False).items() if name not in apart}
             try:
                 self.certificate_ = calibrate(
@@ -261,6 +268,8 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
                 )
             except AssumptionError as refusal:
                 raise _in_our_words(refusal, groups=target_groups is not None) from None
+            if never_empty:
+                self.certificate_ = self.certificate_.without_empty_sets()
         return self
 
     def label_sheet(

@@ -416,6 +416,30 @@ class Certificate:
             raise InputError("this certificate was made with a score function of your own: pass it as score=.")
         return TRANSFORMS[self.score]
 
+    def without_empty_sets(self) -> "Certificate":
+        """The certificate that puts the top label into sets that would be empty. Sets only grow, so the promise stays.
+
+        Returns
+        -------
+        Certificate
+            A copy. Files, SQL, ONNX and predictors that are made of it fill empty sets too.
+
+        Examples
+        --------
+        >>> from pacshift import calibrate
+        >>> certificate = calibrate([[0.9, 0.1], [0.2, 0.8]] * 50, [0, 1] * 50, None, method="PS")
+        >>> certificate.sets([0.6, 0.4]).tolist(), certificate.without_empty_sets().sets([0.6, 0.4]).tolist()
+        ([False, False], [True, False])
+        """
+        if self.accepts:  # no set is empty: where a person is asked it holds every label
+            return self
+        sizes, misses = self.set_sizes, self.class_miss
+        if sizes is not None:
+            sizes = np.array([0, sizes[0] + sizes[1], *sizes[2:]])
+        if misses is not None:  # a set that is filled may hold a label that was missed
+            misses = Interval(0 * misses.lower, misses.upper)
+        return replace(self, never_empty=True, set_sizes=sizes, class_miss=misses)
+
     def to_sql(self, dialect: Dialect = "duckdb", *, columns: Sequence[str] | None = None) -> str:
         """The sets as one SQL expression, so that a database can make them where the scores are.
 

@@ -47,7 +47,6 @@ def calibrate(
     softmax: bool = False,
     weights: ArrayLike | None = None,
     rng: RngLike = None,
-    never_empty: bool = False,
     class_epsilon: float | None = None,
     class_balance: ClassBalance | None = None,
     contamination: float = 0.0,
@@ -107,8 +106,6 @@ def calibrate(
         Seed of the coins that some methods throw over the data; a generator gives its next number, None is 0.
         The same data and seed give the same certificate, in whatever order the rows come. True-label scores that
         are read from tables are rounded down to 12 bits, which moves thresholds in the fourth digit.
-    never_empty : bool, default False
-        Add the label with the highest score to sets that would be empty. Sets only grow, so the guarantee stays.
     class_epsilon : float, optional
         The largest share of any one class that the sets may miss. This is promised besides ``epsilon``, with the
         same confidence for both together. For methods that promise something about the target. With
@@ -210,7 +207,6 @@ def calibrate(
         class_epsilon=class_epsilon,
         contamination=contamination,
         known_mix=known_mix,
-        never_empty=never_empty,
         weights=weights,
         rng=rng,
         note=note,

@@ -189,7 +189,6 @@ def _certificate(
         score_kind=tally.full_source_kind,
         reasons=solution.reasons,
         notes=(*repeats, *suspicious(tally), *by_labels, *solution.notes),
-        never_empty=request.never_empty,
         transform=data.transform,
         softmax=tally.softmax,
         provenance=Provenance(
@@ -297,7 +296,6 @@ def candidate(
         solution = capped(solution, rows, class_epsilon=limit, delta=delta, n_unknown=n_unknown, what=what)
     if rows.score == "probability":
         solution = replace(solution, thresholds=single_cuts(solution.thresholds))
-    delta, never_empty = shares.misses / n_looks, request.never_empty
-    misses = class_miss(rows, solution.thresholds, delta=delta, never_empty=never_empty, n_unknown=n_unknown)
+    misses = class_miss(rows, solution.thresholds, delta=shares.misses / n_looks, n_unknown=n_unknown)
     bounds = Interval(np.minimum(misses.lower, limit), np.minimum(misses.upper, limit))
     return Answer(solution, bounds, method)

@@ -21,14 +21,11 @@ Mean width of the bounds at 2 to 30 % missed, two classes: 0.00800 at 100,000 ro
 """
 
 
-def class_miss(
-    tally: Tally, thresholds: FloatArray, *, delta: float, never_empty: bool = False, n_unknown: int = 0
-) -> Interval:
+def class_miss(tally: Tally, thresholds: FloatArray, *, delta: float, n_unknown: int = 0) -> Interval:
     """Bounds of P(f(X, j) < τ_j given Y = j) for every class j, all right with probability at least ``1 - delta``.
 
     Lemma 1 of docs/methods/trust-proofs.md, Lemma 2 of docs/methods/monitor.md. The thresholds may depend on the
-    counted rows in any way. Filling empty sets with the top label can only lower a miss rate, so with
-    ``never_empty`` the lower bounds are 0. Each of ``n_unknown`` more rows may be of any class, missed or not.
+    counted rows in any way. Each of ``n_unknown`` more rows may be of any class, missed or not.
 
     >>> tally = Tally.from_scores([[0.9, 0.1], [0.2, 0.8]] * 500, [0, 1] * 500)
     >>> class_miss(tally, np.array([0.5, 0.9]), delta=0.05).upper.round(3)
@@ -47,7 +44,7 @@ def class_miss(
     )
     never, always = np.isneginf(thresholds), np.isposinf(thresholds)
     lower = np.where(always, 1.0, np.where(never, 0.0, found.lower))
-    return Interval(np.where(never_empty, 0.0, lower), np.where(always, 1.0, np.where(never, 0.0, found.upper)))
+    return Interval(lower, np.where(always, 1.0, np.where(never, 0.0, found.upper)))
 
 
 def rate_bounds(least: IntArray, most: IntArray, totals: IntArray, *, level: float) -> Interval:

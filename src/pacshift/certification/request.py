@@ -16,7 +16,7 @@ from pacshift.methods import Method
 from pacshift.methods.base import takes_labels
 from pacshift.methods.guarantee import NEEDS_LABELS, promises_target
 from pacshift.mix.prevalence import check_known_mix
-from pacshift.scores.check import check_flag, check_rate, check_seed, check_weights
+from pacshift.scores.check import check_rate, check_seed, check_weights
 from pacshift.tally.inputs import printable
 
 MAX_TEXT = 10_000
@@ -31,7 +31,6 @@ class Request:
     delta: float
     class_epsilon: float | None = None
     contamination: float = 0.0
-    never_empty: bool = False
     seed: int = 0
     model_id: str | None = None
     note: str | None = None
@@ -68,7 +67,6 @@ def check_request(
     class_epsilon: float | None = None,
     contamination: float = 0.0,
     known_mix: Mapping[Any, Any] | None = None,
-    never_empty: bool = False,
     weights: Any = None,
     rng: RngLike = None,
     note: str | None = None,
@@ -93,7 +91,6 @@ def check_request(
         delta=check_rate(delta, "delta"),
         class_epsilon=None if class_epsilon is None else check_rate(class_epsilon, "class_epsilon"),
         contamination=share,
-        never_empty=check_flag(never_empty, "never_empty"),
         seed=check_seed(rng),
         model_id=_check_text(model_id, "model_id"),
         note=_check_text(note, "note"),

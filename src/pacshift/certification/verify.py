@@ -200,6 +200,7 @@ def verify(
     now = None if recomputed is None else recomputed.provenance
     origin, unverified = compare_origins(stored, now, named=named)
     if recomputed is not None and now is not None:
+        recomputed = recomputed.without_empty_sets() if stored.never_empty else recomputed
         recomputed = recomputed if stored.set_sizes is None else measured(recomputed, data)
         same_code = (made.pacshift_version, made.code, made.solver) == (now.pacshift_version, now.code, now.solver)
         differences = compare(stored, recomputed, same_code=same_code)
@@ -244,7 +245,7 @@ def request_of(certificate: Certificate) -> Request:
     known, known_mix = certificate.known_mix, None
     if known is not None:
         known_mix = dict(zip(certificate.classes, zip(known.lower, known.upper, strict=True), strict=True))
-    same = ("epsilon", "delta", "class_epsilon", "contamination", "never_empty")
+    same = ("epsilon", "delta", "class_epsilon", "contamination")
     promised = {name: getattr(certificate, name) for name in same}
     seed, weights = certificate.provenance.seed, weights if needs_weights else None
     return check_request(**promised, known_mix=known_mix, weights=weights, rng=seed)

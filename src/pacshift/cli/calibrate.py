@@ -49,10 +49,9 @@ def calibrate(
         "method": resolve_method(method),
         "class_balance": int(class_balance) if class_balance in ("3", "6") else class_balance,
         "weights": options.read_numbers(weights, "--weights"),
-        "never_empty": never_empty,
     }
     groups = promise, columns, shared
-    certify(ctx, pacshift.calibrate, asked, asked["method"], files, out, *groups, exact=exact)
+    certify(ctx, pacshift.calibrate, asked, asked["method"], files, out, *groups, exact=exact, fill=never_empty)
 
 
 def certify(
@@ -67,11 +66,13 @@ def certify(
     shared: options.Certifying,
     *,
     exact: bool = False,
+    fill: bool = False,
     again: Sequence[str] | None = None,
 ) -> None:
     """Run ``verb`` on the tables or tallies, write its certificate and say what it says.
 
     ``calibrate`` and ``accept`` share all options but those of the promise, and so all that is done with them.
+    ``fill`` puts the top label into empty sets.
     """
     from pacshift.certificate.file import to_document
     from pacshift.cli.certificates import check_page, refused, with_origin
@@ -115,7 +116,7 @@ def certify(
             certificate = verb(*data, **asked, labelled=labelled, progress=report)
     except AssumptionError as refusal:
         raise refused(refusal, ctx, promise, columns, data, page, again) from None
-    certificate = with_origin(certificate, ctx)
+    certificate = with_origin(certificate.without_empty_sets() if fill else certificate, ctx)
     certificate.save(out, overwrite=force)
     if as_json:
         document = {"certificate": str(out), "trivial": certificate.trivial, **to_document(certificate)}

@@ -476,7 +476,8 @@ class Monitor:
         in_use, band = self.certificate, None
         if in_use is not None:
             share = source_delta(request.delta)
-            band = class_miss(self._source, in_use.thresholds, delta=share, never_empty=in_use.never_empty)
+            band = class_miss(self._source, in_use.thresholds, delta=share)
+            band = Interval(0 * band.lower, band.upper) if in_use.never_empty else band
         (verdict, error, finding), sizes = judge(outcome, in_use, band, request), period.set_sizes
         size, empty = (estimated_size(period.target, in_use), None) if sizes is None else mean_and_empty(sizes)
         report = PeriodReport(
