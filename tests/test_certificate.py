@@ -103,8 +103,8 @@ def test_certificates_survive_pickle_and_joblib(score: Any, tmp_path: Path) -> N
 
 
 def test_filled_sets_are_counted_and_bounded_without_looking_at_rows_again(tmp_path: Path) -> None:
-    scores, labels = np.array([[0.9, 0.1], [0.2, 0.8], [0.55, 0.45]] * 100), [0, 1, 0] * 100
-    plain = calibrate(scores, labels, scores, epsilon=0.4, delta=0.1, method="PS-LW")
+    scores = np.random.default_rng(0).dirichlet(np.ones(2) * 0.5, 400)
+    plain = calibrate(scores, scores.argmax(axis=1), scores, epsilon=0.4, delta=0.1, method="PS-LW")
     filled = plain.without_empty_sets()
     assert plain.set_sizes is not None
     assert plain.set_sizes[0] > 0

@@ -417,7 +417,7 @@ class Certificate:
         return TRANSFORMS[self.score]
 
     def without_empty_sets(self) -> "Certificate":
-        """The certificate that puts the top label into sets that would be empty. Sets only grow, so the promise stays.
+        """The certificate whose empty sets get the top label. Sets only grow, so the promise stays.
 
         Returns
         -------

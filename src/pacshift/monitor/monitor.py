@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pacshift.arrays import IntArray, LabelsLike, ScoresLike
+from pacshift.bounds import Interval
 from pacshift.certificate import Certificate
 from pacshift.certification.class_bounds import class_miss
 from pacshift.certification.counted import cut_of

@@ -534,10 +534,7 @@ def _sets(certificate: Certificate) -> Iterator[Statement]:
             " An empty set means that no label fits well: look at the case. It counts as a miss, and the promise "
             "covers it."
         )
-        advice = (
-            "To put the top label into empty sets, use without_empty_sets(), on the command line --never-empty; the "
-            "promise still holds."
-        )
+        advice = "To fill empty sets, use without_empty_sets() or never_empty=True; the promise still holds."
     yield Statement("sets", f"Sets on the target: {counted}", full, advice)
 
 
