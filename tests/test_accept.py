@@ -219,6 +219,22 @@ def test_a_sheet_certifies() -> None:
     assert wrong < 0.05
 
 
+def test_limits_of_labels_cannot_be_chosen_after_a_look(tmp_path: Path) -> None:
+    """Each of the certificates would be right; the one that was chosen among them would not."""
+    sheet = label_sheet(
+        TARGET, budget=1200, looks=(600,), epsilon=0.05, delta=0.05, classes=LETTERS.classes, rng=1
+    )
+    sheet = sheet.with_labels([str(TRUTH[row]) for row in sheet.rows[:600]])
+    sheet.save(tmp_path / "sheet.csv")
+    rows = SOURCE, KINDS, TARGET
+    first = accept(*rows, **ASKED, labelled=tmp_path / "sheet.csv", label_error={"bill": 0.1, "order": 0.2})
+    again = accept(*rows, **ASKED, labelled=tmp_path / "sheet.csv", label_error={"order": 0.2, "bill": 0.1})
+    assert again.thresholds.tolist() == first.thresholds.tolist()
+    for chosen in (None, 0.1, {"bill": 0.1, "order": 0.3}):
+        with pytest.raises(InputError, match="label_error has changed"):
+            accept(*rows, **ASKED, labelled=tmp_path / "sheet.csv", label_error=chosen)
+
+
 @pytest.mark.parametrize("n_rows", [1, 2, 5, 60])
 def test_nothing_can_be_accepted(n_rows: int) -> None:
     with pytest.warns(UninformativeWarning, match="no rule passes"):

@@ -388,8 +388,14 @@ def certify(sheet: Any, **options: Any) -> Certificate:
 def split(sheet: LabelSheet, target: FloatArray = TARGET, **options: Any) -> LabelledTarget:
     source, seen = pair(SOURCE, SOURCE_LABELS, target)
     assert seen is not None
-    request = check_request(epsilon=sheet.epsilon, delta=sheet.delta, **options)
-    return by_sheet(source, seen, sheet, request, PROBABILITY, both(source, seen, soft=False, bins=True))
+    return by_sheet(
+        source,
+        seen,
+        sheet,
+        PROBABILITY,
+        both(source, seen, soft=False, bins=True),
+        **{"epsilon": sheet.epsilon, "delta": sheet.delta} | options,
+    )
 
 
 def test_before_the_first_look_nothing_is_certified() -> None:

@@ -10,7 +10,6 @@ import pytest
 
 import pacshift
 from pacshift import AssumptionError, InputError, Tally, UninformativeWarning, calibrate, compare
-from pacshift.certification.request import check_request
 from pacshift.errors import MissingExtraError, PacshiftError, UnfinishedSheetError
 from pacshift.labels.labelled import mix_bounds
 from pacshift.labels.refusal import sheet_plan
@@ -99,7 +98,7 @@ def test_a_target_that_is_too_small_is_said_to_be() -> None:
     ],
 )
 def test_sheets_of_every_rate_can_be_made(epsilon: float, delta: float, n_target: int, looks: Any) -> None:
-    plan = sheet_plan(check_request(epsilon=epsilon, delta=delta), n_target)
+    plan = sheet_plan(epsilon, delta, n_target)
     assert (None if plan is None else plan.looks) == looks
 
 

@@ -92,8 +92,16 @@ def labelled_rows(n_labels: int, seed: int) -> LabelledTarget:
     rng = np.random.default_rng(seed)
     rows, plan = (rng.integers(len(TRUTH), size=n) for n in (n_labels, 1000))
     to_plan = RowsToPlan.of(SOURCE, SOURCE_LABELS, TARGET[plan])
-    request = check_request(epsilon=0.1, delta=0.1)
-    return split_at_random(TARGET[rows], TRUTH[rows], request, to_plan, PROBABILITY, SOURCE_TALLY)
+    return split_at_random(
+        TARGET[rows],
+        TRUTH[rows],
+        to_plan,
+        PROBABILITY,
+        SOURCE_TALLY,
+        epsilon=0.1,
+        delta=0.1,
+        seed=0,
+    )
 
 
 def by_labels(target: Any, labels: Any, *, source: Any = SOURCE, **asked: Any) -> Certificate:

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from time import perf_counter
-from typing import Any
 
 import numpy as np
 
@@ -122,15 +121,23 @@ def check_label_shift(tally: Tally, request: Request, labelled: LabelledTarget |
     """What the test saw, at its share of δ; with labelled target rows half of its level is for their bounds."""
     start, level = perf_counter(), ASSUMPTION_SHARE * request.delta
     logger.info("testing label shift with %d source and %d target rows", tally.n_source, tally.n_target)
-    asked: dict[str, Any] = {"level": level, "known": request.known}
-    if labelled is not None:
+    if labelled is None:
+        assumption = check_assumption(tally, level=level, known=request.known, contamination=request.contamination)
+    else:
         who = "the labelled rows say" if request.known is None else "the labelled rows and you say"
-        asked = {"level": level / 2, "known": mix_within(request, labelled, delta=level / 2), "known_from": who}
-    found = check_assumption(tally, contamination=request.contamination, **asked)
-    found = found if labelled is None else replace(found, level=level)
-    seen = "rejected" if found.refuted else "not rejected"
+        known = bound_mix(request, labelled, delta=level / 2)
+        assumption = check_assumption(
+            tally, level=level / 2, known=known, known_from=who, contamination=request.contamination
+        )
+        assumption = replace(assumption, level=level)
+    seen = "rejected" if assumption.refuted else "not rejected"
     logger.info("label shift was tested and %s in %.2f s", seen, perf_counter() - start)
-    return found
+    return assumption
+
+
+def bound_mix(request: Request, labelled: LabelledTarget, *, delta: float) -> Interval:
+    """Bounds of the target's mix by the labelled rows, within what the user knows."""
+    return mix_within(labelled, request.known, delta=delta, contamination=request.contamination)
 
 
 def refusal_of(found: Assumption | None, request: Request) -> AssumptionError | None:
@@ -228,7 +235,7 @@ def answer(
     too_many = method.too_many(data.tally.classes) if isinstance(method, Accept) else ""
     if refused is None and not too_many:
         shares = split_delta_two(request, method)
-        known = mix_within(request, data.labelled, delta=shares.mix) if shares.mix else request.known
+        known = bound_mix(request, data.labelled, delta=shares.mix) if shares.mix else request.known
         try:
             by_method = candidate(data, method, replace(request, known=known), shares, steps)
             both = by_method, candidate(data, by_labels, request, shares)

@@ -23,6 +23,7 @@ from pacshift.labels.labelled import by_sheet, by_tally, split_at_random
 from pacshift.labels.sheet import LabelSheet
 from pacshift.methods import Method
 from pacshift.methods.accept import tops_of_tally
+from pacshift.methods.base import options_of
 from pacshift.methods.guarantee import promises_target
 from pacshift.parallel import in_background
 from pacshift.paths.labelled import CountLabels, LabelledTarget, RowsToPlan
@@ -142,12 +143,33 @@ def count(
     if isinstance(labelled, LabelSheet):
         if target is None:
             raise InputError("labelled is a sheet of target rows, but target_scores is None. Pass the scores too.")
-        return replace(data, labelled=by_sheet(source, target, labelled, request, transform, tally))
+        rows = by_sheet(
+            source,
+            target,
+            labelled,
+            transform,
+            tally,
+            epsilon=request.epsilon,
+            delta=request.delta,
+            contamination=request.contamination,
+            limits=options_of(method).get("label_error"),
+        )
+        return replace(data, labelled=rows)
     if target is None or target.labels != "some":
         return data
     scores, labels, others = fold.labelled(target)
     to_plan = fold.to_plan(source, others)
-    return replace(data, labelled=split_at_random(scores, labels, request, to_plan, transform, tally))
+    rows = split_at_random(
+        scores,
+        labels,
+        to_plan,
+        transform,
+        tally,
+        epsilon=request.epsilon,
+        delta=request.delta,
+        seed=request.seed,
+    )
+    return replace(data, labelled=rows)
 
 
 def looked_at(

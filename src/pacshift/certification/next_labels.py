@@ -128,7 +128,7 @@ def next_labels(
     transform = resolve_transform(score)
     tally = fold.both(source, target, transform, soft=False, bins=False)
     check_repeats(tally)
-    looks = at_all_looks(source, target, sheet, request, transform, tally)
+    looks = at_all_looks(source, target, sheet, transform, tally, contamination=request.contamination)
     epsilon = request.epsilon - request.contamination
     family, *_ = families(looks[0], tally, epsilon=epsilon)
     for look, one in enumerate(looks):

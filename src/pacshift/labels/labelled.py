@@ -8,7 +8,7 @@ is PS-T (``pacshift.paths.labelled``).
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
@@ -36,19 +36,24 @@ from pacshift.scores.transforms import TRANSFORMS, Transform
 from pacshift.tally import Tally
 from pacshift.words.numbers import between, given, mean_size
 
-if TYPE_CHECKING:
-    from pacshift.certification.request import Request
-
 SEEN_BY_CHANCE = 1e-6
 """Rows of the test count as rows of the source where it is less likely that they only look alike."""
 
 
 def split_at_random(
-    scores: Matrix, labels: IntArray, request: "Request", to_plan: RowsToPlan, transform: Transform, tally: Tally
+    scores: Matrix,
+    labels: IntArray,
+    to_plan: RowsToPlan,
+    transform: Transform,
+    tally: Tally,
+    *,
+    epsilon: float,
+    delta: float,
+    seed: int,
 ) -> LabelledTarget:
     """Labelled rows with a pilot chosen by coins, and one look at the others."""
-    n_test = test_rows(len(labels), epsilon=request.epsilon, delta=request.delta)
-    pilot = choose_pilot(scores, labels, len(labels) - n_test, request.seed)
+    n_test = test_rows(len(labels), epsilon=epsilon, delta=delta)
+    pilot = choose_pilot(scores, labels, len(labels) - n_test, seed)
     is_test = np.ones(len(labels), bool)
     is_test[pilot] = False
     require_unseen(to_plan.chance_to_see(scores[is_test]))
@@ -119,25 +124,31 @@ def by_sheet(
     source: CheckedRows | None,
     target: CheckedRows,
     sheet: LabelSheet,
-    request: "Request",
     transform: Transform,
     tally: Tally,
+    *,
+    epsilon: float,
+    delta: float,
+    contamination: float = 0.0,
+    limits: Any = None,
 ) -> LabelledTarget:
     """The labels of a sheet up to its last complete look, with rows that are not on it to plan with.
 
     Where rows were left blank, later looks are in reach too: all hold at once, with any blanks (Lemma 4 of
     docs/methods/ps-t.md). Without the source's rows, where only its counts are at hand, nothing is tuned. Before
-    the first look nothing can be certified: an UnfinishedSheetError says what to expect.
+    the first look nothing can be certified: an UnfinishedSheetError says what to expect. ``limits`` are those of
+    the error of each label, which must be fixed before a look too.
     """
-    for name in ("epsilon", "delta"):
-        asked, planned = getattr(request, name), getattr(sheet, name)
-        if asked != planned:
+    for name, wanted, planned in (("epsilon", epsilon, sheet.epsilon), ("delta", delta, sheet.delta)):
+        if wanted != planned:
             raise InputError(
-                f"{sheet.name} was made for {name}={planned:g}, but {name}={asked:g} was asked for. Its looks "
+                f"{sheet.name} was made for {name}={planned:g}, but {name}={wanted:g} was asked for. Its looks "
                 f"hold for the {name} that they were planned with: pass {name}={planned!r}. A second sheet would "
                 "spend delta again."
             )
-    *others, last = at_all_looks(source, target, sheet, request, transform, tally, within_reach=True)
+    *others, last = at_all_looks(
+        source, target, sheet, transform, tally, contamination=contamination, limits=limits, within_reach=True
+    )
     return replace(last, other_looks=tuple(others))
 
 
@@ -145,10 +156,11 @@ def at_all_looks(
     source: CheckedRows | None,
     target: CheckedRows,
     sheet: LabelSheet,
-    request: "Request",
     transform: Transform,
     tally: Tally,
     *,
+    contamination: float,
+    limits: Any = None,
     within_reach: bool = False,
 ) -> list[LabelledTarget]:
     """The rows of a sheet at each of its looks, or at those that its labels say something about.
@@ -162,16 +174,17 @@ def at_all_looks(
     planning = None if to_plan is None else to_plan.with_pilot(scores[pilot], labels[pilot], transform)
     looks = sheet.looks_in_reach if within_reach else range(len(sheet.looks))
     if not looks:
-        raise _unfinished(sheet, planning, tally, request)
+        raise _unfinished(sheet, planning, tally)
     found = [_at_look(sheet, look, scores, labels, planning, transform, tally) for look in looks]
     if to_plan is not None:
         require_unseen(to_plan.chance_to_see(scores[_find_tested(sheet, labels, looks[-1])]))
-    path = path_digest(found[0], tally, epsilon=request.epsilon - request.contamination)
+    path = path_digest(found[0], tally, epsilon=sheet.epsilon - contamination, limits=limits)
     if sheet.path and sheet.path != path:
         raise InputError(
-            f"{sheet.name}: since it was first used, a label of the pilot, the source, the score or contamination "
-            "has changed. Thresholds must be planned as they were then, or rows would test thresholds that were "
-            "chosen after them. Undo the change, or draw a new sheet, which spends delta again."
+            f"{sheet.name}: since it was first used, a label of the pilot, the source, the score, contamination "
+            "or label_error has changed. Thresholds must be planned as they were then, or rows would test "
+            "thresholds that were chosen after them. Undo the change, or draw a new sheet, which spends delta "
+            "again."
         )
     return [replace(one, path=path) for one in found]
 
@@ -231,16 +244,14 @@ def require_unseen(chance: float) -> None:
         )
 
 
-def _unfinished(
-    sheet: LabelSheet, planning: Planning | None, source: Tally, request: "Request"
-) -> UnfinishedSheetError:
+def _unfinished(sheet: LabelSheet, planning: Planning | None, source: Tally) -> UnfinishedSheetError:
     """What is missing, and what sets can be expected by the labels of the pilot."""
     said = f"{_missing_rows(sheet)} Nothing is certified yet."
     if planning is None or not (sheet.pilot_complete and len(planning.pilot)):
         return UnfinishedSheetError(said)
     expected = forecast(planning)
-    path = tuned_path(expected, source, epsilon=request.epsilon)
-    cuts = zip(sheet.looks, sheet.test_rows, sheet.cuts(request.delta), strict=True)
+    path = tuned_path(expected, source, epsilon=sheet.epsilon)
+    cuts = zip(sheet.looks, sheet.test_rows, sheet.cuts(sheet.delta), strict=True)
     sizes = [
         f"{mean_size(expected.size_at(path, typical_error(cut, rows)))} after {look:,}" for look, rows, cut in cuts
     ]
@@ -292,14 +303,16 @@ def mix_bounds(labelled: Tally, n_unknown: int = 0, *, delta: float) -> Interval
     return Interval(lower, upper)
 
 
-def mix_within(request: "Request", labelled: LabelledTarget, *, delta: float) -> Interval:
+def mix_within(
+    labelled: LabelledTarget, known: Interval | None, *, delta: float, contamination: float = 0.0
+) -> Interval:
     """Bounds of the target's mix: what the labelled rows show at ``delta``, and what the user knows.
 
     Right at all planned looks at once: each has its share. Without a class are rows that nobody could label.
     """
     counted, level = labelled.counted, delta / len(labelled.looks)
     found = mix_bounds(counted, labelled.n_without_class, delta=level)
-    return both_bounds(request.known, found, counted.classes, level=delta, contamination=request.contamination)
+    return both_bounds(known, found, counted.classes, level=delta, contamination=contamination)
 
 
 def both_bounds(

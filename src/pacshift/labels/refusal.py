@@ -65,7 +65,7 @@ def with_next_steps(
     refusal: AssumptionError, data: "Data", method: Method, request: "Request", assumption: Assumption | None
 ) -> AssumptionError:
     """The refusal with what can be done, in Python, and what to expect of it."""
-    tally, plan = data.tally, sheet_plan(request, data.tally.n_target)
+    tally, plan = data.tally, sheet_plan(request.epsilon, request.delta, data.tally.n_target)
     promised = {name: getattr(request, name) for name in ("epsilon", "delta", "class_epsilon", "contamination")}
     counted = {name: getattr(tally, name) for name in ("n_source", "n_target", "n_classes")}
     attempt = Attempt(
@@ -101,13 +101,13 @@ def with_lines(refusal: AssumptionError, *, draw: str, again: str, sentence: str
     return AssumptionError(refusal.refusal, ways, refusal.expected_sizes, refusal.assumption, made)
 
 
-def sheet_plan(request: "Request", n_target: int) -> SheetPlan | None:
+def sheet_plan(epsilon: float, delta: float, n_target: int) -> SheetPlan | None:
     """A sheet that ``label_sheet`` would make of this target, and that certifies something; None if none does."""
     most = min(n_target, LARGEST_BUDGET)
     for scale in (1, 10, 100, 1_000, 10_000):
         *looks, budget = sorted({min(scale * count, most) for count in NUMBERS_OF_LABELS})
         try:
-            return plan_sheet(budget, looks, epsilon=request.epsilon, delta=request.delta)
+            return plan_sheet(budget, looks, epsilon=epsilon, delta=delta)
         except InputError:  # the first look would certify nothing
             continue
     return None

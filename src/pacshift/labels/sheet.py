@@ -212,13 +212,11 @@ class LabelSheet:
         The labels in the order of ``rows``: None where nothing is filled in, ``"?"`` where nobody can tell.
     kept : dict of str to tuple of str
         Other columns of the sheet, such as an id.
-    name : str
-        What the sheet is called in messages: its file.
     path : str
         Fingerprint of what the thresholds are planned with, fixed when rows that still matter were first marked,
         or when a certificate was first made of the file. A sheet that was never saved does not remember it.
     file : str
-        Where it was loaded from.
+        Where it was loaded from; "" if it was not.
     version : int
         How the rows were drawn: 1 by the seed alone, 2 by the seed and all scores.
 
@@ -245,12 +243,16 @@ class LabelSheet:
     target_sha256: str
     labels: tuple[str | None, ...]
     kept: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    name: str = "the label sheet"
     path: str = ""
     file: str = ""
     version: int = sheet_file.VERSION
 
     __repr__ = short_repr
+
+    @property
+    def name(self) -> str:
+        """What the sheet is called in messages."""
+        return self.file or "the label sheet"
 
     @property
     def n_filled(self) -> int:
@@ -433,7 +435,7 @@ class LabelSheet:
         """
         fields = sheet_file.read_sheet(path)
         require_pilot(fields["labels"], fields["n_pilot"], str(path))
-        return cls(**fields, name=str(path), file=str(path))
+        return cls(**fields, file=str(path))
 
 
 def require_pilot(labels: Sequence[str | None], n_pilot: int, name: str) -> None:

@@ -374,12 +374,15 @@ def forecast(planning: Planning) -> Forecast:
     return Forecast(scores, posterior.of(log_evidence(rows.target)))
 
 
-def path_digest(labelled: LabelledTarget, source: Tally, *, epsilon: float) -> str:
+def path_digest(labelled: LabelledTarget, source: Tally, *, epsilon: float, limits: Any = None) -> str:
     """Fingerprint of everything that a family of thresholds is made from (Lemma 4 of ps-t.md).
 
-    Without a pilot there is one family, whatever the data are.
+    Without a pilot there is one family, whatever the data are. ``limits`` of the error of each label are
+    fixed too: whoever chose them after a look would choose among certificates, each of which is right by itself.
     """
     found, planning = hashlib.sha256(b"one threshold"), labelled.planning
+    if limits is not None:
+        found.update(repr(limits if isinstance(limits, float) else sorted(map(repr, limits))).encode())
     if planning is None or not labelled.is_tuned:
         return found.hexdigest()
     rows, aims = planning.rows, aims_of(source, epsilon=epsilon)

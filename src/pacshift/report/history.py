@@ -226,7 +226,11 @@ def way_on(monitor: Monitor, report: PeriodReport, words: Words | None = None) -
     source, and options are missing.
     """
     folder = monitor.state_folder
-    plan = sheet_plan(monitor.request, report.rows) if report.verdict == "shift-rejected" else None
+    plan = (
+        sheet_plan(monitor.request.epsilon, monitor.request.delta, report.rows)
+        if report.verdict == "shift-rejected"
+        else None
+    )
     if folder is None or plan is None:  # all labels of the period would certify nothing
         return ()
     # The files of the period, where they hold nothing else.
