@@ -24,7 +24,7 @@ from pacshift import (
     write_sets,
 )
 from pacshift.arrays import FloatArray, IntArray
-from pacshift.scores.check import rounded
+from pacshift.scores.check import round_to_single
 from pacshift.scores.transforms import softmax
 
 
@@ -47,7 +47,7 @@ def test_it_is_the_softmax() -> None:
     rng = np.random.default_rng(0)
     for scale in (1.0, 1e3, 1e-8, 1e300):
         wild = rng.normal(size=(9000, 5)) * scale
-        assert np.allclose(softmax(wild), scipy_softmax(rounded(wild), axis=1), atol=1e-15)
+        assert np.allclose(softmax(wild), scipy_softmax(round_to_single(wild), axis=1), atol=1e-15)
     narrow = rng.normal(size=(50, 5)).astype(np.float32)
     assert softmax(narrow).dtype == np.float32
 

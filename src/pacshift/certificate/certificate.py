@@ -28,7 +28,7 @@ from pacshift.certificate.predictor import Predictor
 from pacshift.certificate.provenance import Provenance
 from pacshift.certificate.sql import Dialect, set_expression
 from pacshift.errors import InputError
-from pacshift.files.codec import checked, write_document
+from pacshift.files.codec import parse_document, write_document
 from pacshift.files.reading import read_document
 from pacshift.methods import Guarantee, MethodFacts
 from pacshift.methods.accept import limits_of
@@ -625,7 +625,7 @@ class Certificate:
         InputError
             If the file cannot be read, is not a certificate, or contradicts itself.
         """
-        return cls(**checked(read_document(path), path, FORMAT, VERSION, sealed_fields))
+        return cls(**parse_document(read_document(path), path, FORMAT, VERSION, sealed_fields))
 
 
 def require_same_classes(certificate: Certificate, rows: CheckedRows) -> None:

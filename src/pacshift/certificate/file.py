@@ -110,11 +110,11 @@ def _bounds(name: str, kind: Kind, attribute: str) -> Field:
     return Field(name, ends, attribute, _optional(name, interval))
 
 
-_COUNTED = _optional("target_predicted", COUNTS.made)
+_COUNTED = _optional("target_predicted", COUNTS.make)
 CLASS_FIELDS = (
     Field("name", NAME, "classes", check_classes),
-    Field("threshold", CUT, "thresholds", SHARES.made),
-    Field("source_examples", COUNT, "class_counts", COUNTS.made),
+    Field("threshold", CUT, "thresholds", SHARES.make),
+    Field("source_examples", COUNT, "class_counts", COUNTS.make),
     Field("target_predicted", OrNull(COUNT, absent=True), "predicted_counts", _COUNTED),
     _bounds("weight", WEIGHT, "weights"),
     _bounds("prevalence", COMPUTED, "prevalence"),

@@ -55,18 +55,18 @@ class Kind(ABC):
 
 @dataclass(frozen=True)
 class Value(Kind):
-    """One text, number or flag. ``made`` is what is made of it when it is read, ``plain`` what is written."""
+    """One text, number or flag. ``make`` makes what is read of it, ``plain`` what is written."""
 
     what: str
     fits: Callable[[Any], bool]
     described: Mapping[str, Any]
-    made: Callable[[Any], Any] = lambda value: value
+    make: Callable[[Any], Any] = lambda value: value
     plain: Callable[[Any], Any] = lambda value: value
 
     def read(self, value: Any, path: str) -> Any:
         if not self.fits(value):
             raise ValueError(f"{path}: {value!r} where {self.what} belongs")
-        return self.made(value)
+        return self.make(value)
 
     def write(self, value: Any) -> Any:
         return self.plain(value)
@@ -96,10 +96,10 @@ class OrNull(Kind):
 
 @dataclass(frozen=True)
 class ListOf(Kind):
-    """A list of ``least`` to ``most`` entries; ``made`` is what is made of them."""
+    """A list of ``least`` to ``most`` entries; ``make`` makes what is read of them."""
 
     kind: Kind
-    made: Callable[[list[Any]], Any] = tuple
+    make: Callable[[list[Any]], Any] = tuple
     least: int = 0
     most: int | None = None
 
@@ -110,7 +110,7 @@ class ListOf(Kind):
             most = "or more" if self.most is None else f"to {self.most}"
             wanted = self.least if self.least == self.most else f"{self.least} {most}"
             raise ValueError(f"{path}: {len(value)} entries where {wanted} belong")
-        return self.made([self.kind.read(one, f"{path}[]") for one in value])
+        return self.make([self.kind.read(one, f"{path}[]") for one in value])
 
     def write(self, value: Any) -> Any:
         return [self.kind.write(one) for one in (value.tolist() if isinstance(value, np.ndarray) else value)]
@@ -130,19 +130,19 @@ class Entries(Kind):
     def read(self, value: Any, path: str) -> Any:
         if not isinstance(value, dict):
             raise ValueError(f"{path}: {value!r} where an object belongs")
-        found = {}
+        record = {}
         for name, kind in self.kinds.items():
             if name in value:
-                found[name] = kind.read(value[name], f"{path}.{name}" if path else name)
+                record[name] = kind.read(value[name], f"{path}.{name}" if path else name)
             elif kind.absent:
-                found[name] = None
+                record[name] = None
             else:
                 raise ValueError(f"it lacks {name!r}{f' in {path}' if path else ''}")
-        return found
+        return record
 
     def write(self, value: Any) -> Any:
-        said = {name: kind for name, kind in self.kinds.items() if value[name] is not None or not kind.absent}
-        return {name: kind.write(value[name]) for name, kind in said.items()}
+        kinds = {name: kind for name, kind in self.kinds.items() if value[name] is not None or not kind.absent}
+        return {name: kind.write(value[name]) for name, kind in kinds.items()}
 
     @property
     def schema(self) -> dict[str, Any]:
@@ -160,9 +160,9 @@ class Record(Entries):
     cls: type
 
     def read(self, value: Any, path: str) -> Any:
-        found = self.cls(**super().read(value, path))
-        require(getattr(self.cls, "_RULES", {}), found)
-        return found
+        entry = self.cls(**super().read(value, path))
+        require(getattr(self.cls, "_RULES", {}), entry)
+        return entry
 
     def write(self, value: Any) -> Any:
         return super().write({name: getattr(value, name) for name in self.kinds})
@@ -184,11 +184,11 @@ def _kind_of(hint: Any) -> Kind:
     if origin is Literal:
         return choice(*parts)
     if origin is tuple:
-        one, length = _kind_of(parts[0]), None if parts[-1] is ... else len(parts)
-        return ListOf(one, least=length or 0, most=length)
+        entry, length = _kind_of(parts[0]), None if parts[-1] is ... else len(parts)
+        return ListOf(entry, least=length or 0, most=length)
     if NoneType in parts:
-        (given,) = (part for part in parts if part is not NoneType)
-        return _kind_of(given).or_null
+        (filled,) = (part for part in parts if part is not NoneType)
+        return _kind_of(filled).or_null
     if origin is np.ndarray:
         return NUMBERS if get_args(parts[1])[0] is np.float64 else COUNTS
     if is_dataclass(hint) and isinstance(hint, type):
@@ -305,9 +305,9 @@ def seal(document: dict[str, Any]) -> dict[str, Any]:
 
 def require_seal(document: dict[str, Any]) -> None:
     """ValueError unless the checksum fits the content."""
-    given = document.get(CHECKSUM)
-    if given != checksum(document):
-        what = "has no checksum" if given is None else "does not match its checksum"
+    recorded = document.get(CHECKSUM)
+    if recorded != checksum(document):
+        what = "has no checksum" if recorded is None else "does not match its checksum"
         raise ValueError(f"the content {what}: the file was changed after it was written")
 
 
@@ -338,7 +338,7 @@ def write_document(document: dict[str, Any], path: PathLike, *, overwrite: bool 
         draft.write_text(text + "\n", encoding="utf-8")
 
 
-def checked(
+def parse_document(
     content: bytes,
     path: PathLike,
     form: str,
@@ -354,11 +354,11 @@ def checked(
         raise InputError(f"{path} is not a {what}: it is not JSON ({error}).") from None
     if not isinstance(document, dict) or document.get("format") != form:
         raise InputError(f"{path} is not a {what}: it does not say format {form!r}.")
-    said = document.get("version")
-    if type(said) is not int or said != version:  # True == 1
+    stated = document.get("version")
+    if type(stated) is not int or stated != version:  # True == 1
         raise InputError(
-            f"{path}: {what} version {said!r}, this pacshift reads {version}. Update pacshift or make the {what} "
-            "again."
+            f"{path}: {what} version {stated!r}, this pacshift reads {version}. Update pacshift or make the "
+            f"{what} again."
         )
     try:
         return check(document)

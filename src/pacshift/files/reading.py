@@ -46,28 +46,28 @@ def read_document(path: PathLike) -> bytes:
     limit = max_bytes() // JSON_GROWTH
     try:
         with open(path, "rb") as file:
-            found = os.fstat(file.fileno())
-            if not stat.S_ISREG(found.st_mode) and not stat.S_ISFIFO(found.st_mode):
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode) and not stat.S_ISFIFO(status.st_mode):
                 raise InputError(f"cannot read {path}: it is a device. Name a regular file.")
-            content = b"" if found.st_size > limit else file.read(limit + 1)
+            content = b"" if status.st_size > limit else file.read(limit + 1)
     except (OSError, ValueError) as error:
         if isinstance(error, InputError):
             raise
         raise InputError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}.") from None
-    if max(found.st_size, len(content)) > limit:
-        raise too_large(path, max(found.st_size, len(content)) * JSON_GROWTH)
+    if max(status.st_size, len(content)) > limit:
+        raise too_large(path, max(status.st_size, len(content)) * JSON_GROWTH)
     return content
 
 
 def require_regular(path: PathLike) -> None:
     """Refuse devices, pipes and empty files before anything is read from them."""
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except (OSError, ValueError) as error:
         raise InputError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}.") from None
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         raise InputError(f"cannot read {path}: it is not a regular file. Write the table to a file first.")
-    if not found.st_size:
+    if not status.st_size:
         raise InputError(f"cannot read {path}: the file is empty. Leave it out or write it again.")
 
 
@@ -84,10 +84,10 @@ def read_arrays(path: PathLike, names: Iterable[str] | None = None) -> dict[str,
                 raise too_large(path, unpacked)
             file.seek(0)
             with np.load(file, allow_pickle=False) as arrays:
-                found = {name: arrays[name] for name in arrays.files if names is None or name in names}
-        if not all(isinstance(array, np.ndarray) for array in found.values()):
+                wanted = {name: arrays[name] for name in arrays.files if names is None or name in names}
+        if not all(isinstance(array, np.ndarray) for array in wanted.values()):
             raise ValueError("a member is not an array")  # NumPy hands out other members as bytes
-        return found
+        return wanted
     except InputError:
         raise
     except Exception as error:  # damaged archives raise a dozen kinds, from zlib.error to SystemError

@@ -57,7 +57,7 @@ def atomic_write(path: PathLike, *, overwrite: bool = True, private: bool = Fals
     mode = 0o600 if private else stat.S_IMODE(old.st_mode) if old is not None else None
     try:  # from before the draft exists: a signal may arrive at any moment
         _remove_stale_drafts(final.parent)
-        lock = _create_locked(draft, 0o666 if mode is None else 0o600)
+        lock = _create_and_lock(draft, 0o666 if mode is None else 0o600)
         yield draft
         try:
             os.fsync(lock)  # a full disk is noticed here at the latest, before the old file is replaced
@@ -93,15 +93,15 @@ def check_output(path: PathLike, *, overwrite: bool, inputs: Iterable[PathLike] 
         raise InputError(f"cannot write {path}: it must name a file in a folder that exists.")
     if mode is not None and not stat.S_ISREG(mode):
         raise InputError(f"cannot write {path}: it is a device or a pipe. Name a regular file.")
-    for given in inputs:
-        if mode is not None and os.path.exists(given) and os.path.samefile(given, final):
+    for source in inputs:
+        if mode is not None and os.path.exists(source) and os.path.samefile(source, final):
             raise InputError(
-                f"cannot write {path}: it is the same file as the input {given}, which would be lost. "
+                f"cannot write {path}: it is the same file as the input {source}, which would be lost. "
                 "Choose another name."
             )
-        if os.path.isdir(given) and is_in_table(final, Path(os.path.realpath(given))):
+        if os.path.isdir(source) and is_in_table(final, Path(os.path.realpath(source))):
             raise InputError(
-                f"cannot write {path}: it lies in the folder {given}, which is read as a table, and would be a "
+                f"cannot write {path}: it lies in the folder {source}, which is read as a table, and would be a "
                 "part of it next time. Choose another folder."
             )
     if mode is not None and not overwrite:
@@ -120,7 +120,7 @@ def _cannot_write(path: PathLike, error: Exception) -> InputError:
     return InputError(f"cannot write {path}: {getattr(error, 'strerror', None) or error}.")
 
 
-def _create_locked(draft: Path, mode: int) -> int:
+def _create_and_lock(draft: Path, mode: int) -> int:
     """Make a new empty file; the open handle that is returned locks it."""
     while True:
         handle = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode)

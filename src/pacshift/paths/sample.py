@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from pacshift.arrays import FloatArray, IntArray, KeyArray, order_of
 from pacshift.parallel import even_slices, run_all
-from pacshift.scores.transforms import mixed
+from pacshift.scores.transforms import mix_bits
 
 SOURCE_ROWS, TARGET_ROWS = 30_000, 10_000
 """About how many rows of the source and of the target are looked at, if there are more. With 20,000 target rows
@@ -91,8 +91,8 @@ def row_numbers(scores: ScoreRows) -> KeyArray:
     words = np.ascontiguousarray(scores, np.float64).view(np.uint64)
     if words.max(initial=0) >> np.uint64(63):  # a sign: perhaps of -0.0, which must be 0.0
         words = (words.view(np.float64) + 0.0).view(np.uint64)
-    columns = mixed(np.arange(1, scores.shape[1] + 1, dtype=np.uint64)) | np.uint64(1)
-    return mixed(mixed(words @ columns))
+    columns = mix_bits(np.arange(1, scores.shape[1] + 1, dtype=np.uint64)) | np.uint64(1)
+    return mix_bits(mix_bits(words @ columns))
 
 
 def numbers_of_all(scores: ScoreRows) -> KeyArray:

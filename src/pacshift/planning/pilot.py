@@ -27,7 +27,7 @@ from pacshift.rows.base import CheckedRows
 from pacshift.scores.check import ScoreMatrix
 from pacshift.scores.frames import in_class_order
 from pacshift.scores.names import by_class, shorten
-from pacshift.scores.transforms import mixed
+from pacshift.scores.transforms import mix_bits
 from pacshift.simulate import Population, check_mix, resample
 from pacshift.tally import Tally
 from pacshift.tally.cells import Cells
@@ -92,7 +92,7 @@ class RowPilot:
         limits = np.full(len(classes), np.iinfo(np.uint64).max, np.uint64)
         held: list[tuple[NDArray[Any], ...]] = []
         for scores, index in blocks:
-            numbers = mixed(np.arange(counts.sum(), counts.sum() + len(index)).astype(np.uint64))
+            numbers = mix_bits(np.arange(counts.sum(), counts.sum() + len(index)).astype(np.uint64))
             counts += np.bincount(index, minlength=len(classes))
             held.append(_kept((scores, index, numbers), limits))
             if sum(len(part[1]) for part in held) > 1.25 * MAX_ROWS:  # now and then: it copies all that is held

@@ -112,7 +112,7 @@ def require_few_groups(n_lost: int, n_chosen: int, at_most: float, where: str) -
     require_few(n_lost, n_lost + n_chosen, at_most, what, "groups")
 
 
-def _joined(parts: list[NDArray[Any]]) -> NDArray[Any]:
+def _join(parts: list[NDArray[Any]]) -> NDArray[Any]:
     """One array of all; rows in memory are one part, which is not copied."""
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
@@ -135,19 +135,19 @@ class Chooser:
         for part in parts:
             for period, digest in part.digests.items():
                 digests[period] = digests.get(period, np.uint64(0)) + digest
-        numbers = _joined([part.rows for part in parts])
-        coins = _joined([part.coins(digests, rows.role) for part in parts])
-        names = _joined([part.names for part in parts])
+        numbers = _join([part.rows for part in parts])
+        coins = _join([part.coins(digests, rows.role) for part in parts])
+        names = _join([part.names for part in parts])
         groups = names if self.within is None else coins
         marks = [part.marks for part in parts if part.marks is not None]
         if marks:
             chosen = choose_labelled(groups, coins, numbers, np.concatenate(marks), self.labels_per)
         else:
             chosen = choose_rows(groups, coins, numbers)
-        kept = _joined([part.kept for part in parts])
+        kept = _join([part.kept for part in parts])
         places = chosen if kept.all() else np.flatnonzero(kept)[chosen]
         periods = [part.periods for part in parts if part.periods is not None]
-        chosen_in: Any = _joined(periods)[chosen] if periods else 0
+        chosen_in: Any = _join(periods)[chosen] if periods else 0
         n_lost = {}
         for period in sorted({period for part in parts for period in part.lost}):
             lost = np.concatenate([part.lost[period] for part in parts if period in part.lost])

@@ -79,24 +79,24 @@ def check_scores(
     """
     if isinstance(scores, ScoreMatrix):
         return scores
-    given = None if classes is None else check_classes(classes)
-    values, found = to_matrix(scores, name, given, columns)
+    named_classes = None if classes is None else check_classes(classes)
+    values, column_labels = to_matrix(scores, name, named_classes, columns)
     if values.ndim != 2:
         got = "a single column" if values.ndim == 1 else f"an array of {values.ndim} dimensions"
-        how = f" {BINARY}" if values.ndim == 1 and len(given or "ab") == 2 else ""
+        how = f" {BINARY}" if values.ndim == 1 and len(named_classes or "ab") == 2 else ""
         raise InputError(f"{name}: scores need one column per class, got {got}.{how}")
     if values.shape[1] < 2:
         columns = plural(values.shape[1], "score column")
         raise InputError(f"{name}: {columns}, but at least 2 classes are needed. {BINARY}")
     if len(values) == 0:
         raise InputError(f"{name}: no rows. At least one row is needed.")
-    named = given or check_classes(range(values.shape[1]) if found is None else found)
+    named = named_classes or check_classes(range(values.shape[1]) if column_labels is None else column_labels)
     if len(named) != values.shape[1]:
         raise InputError(
             f"{name}: {values.shape[1]} score columns, but there are {len(named)} classes. Give one column per "
             "class."
         )
-    return ScoreMatrix(values, named, given is None and found is not None, index_of(scores))
+    return ScoreMatrix(values, named, named_classes is None and column_labels is not None, index_of(scores))
 
 
 def is_row(scores: Any) -> bool:
@@ -132,12 +132,12 @@ def is_finite(values: NDArray[np.floating[Any]]) -> bool:
     return not values.size or bool(values.min() >= -MAX_SCORE and values.max() <= MAX_SCORE)
 
 
-def rounded(scores: NDArray[np.floating[Any]]) -> FloatArray:
+def round_to_single(scores: NDArray[np.floating[Any]]) -> FloatArray:
     """Scores rounded to single precision, as float64 in rows: a row has the same bits whatever its type and block.
 
     Numbers beyond the range of single precision stay as they are.
 
-    >>> rounded(np.array([0.1, 1e300])).tolist()
+    >>> round_to_single(np.array([0.1, 1e300])).tolist()
     [0.10000000149011612, 1e+300]
     """
     with np.errstate(over="ignore", invalid="ignore"):
@@ -218,22 +218,22 @@ def check_labels(
     unknown = np.flatnonzero(columns < 0)
     if not len(unknown):
         return columns
-    found = values[unknown].tolist()
-    places = zip(unknown.tolist(), found, strict=True)
+    strange = values[unknown].tolist()
+    places = zip(unknown.tolist(), strange, strict=True)
     missing = [row for row, label in places if not hasattr(label, "__len__") and is_null(label)]
     if missing:
         raise InputError(
             f"{name}: {have(len(missing), 'row')} no label, the first is row {missing[0]}. Label such rows, or "
             "leave them out of scores and labels."
         )
-    if len(unknown) == n_rows and classes == tuple(range(len(classes))) and isinstance(found[0], str):
+    if len(unknown) == n_rows and classes == tuple(range(len(classes))) and isinstance(strange[0], str):
         raise InputError(
             f"{name}: the score columns have no names, so the classes are {shorten(classes)}, but the labels are "
-            f"texts such as {found[0]!r}. Pass the names in the order of the columns: classes=."
+            f"texts such as {strange[0]!r}. Pass the names in the order of the columns: classes=."
         )
-    remedy = suggest_names(found, classes, name if name.endswith("labels") else "labels")
+    remedy = suggest_names(strange, classes, name if name.endswith("labels") else "labels")
     raise InputError(
-        f"{name}: {plural(len(unknown), 'label')} not among the classes, the first is {found[0]!r} in row "
+        f"{name}: {plural(len(unknown), 'label')} not among the classes, the first is {strange[0]!r} in row "
         f"{unknown[0]}. The classes are {shorten(classes)}."
         + (remedy or " Correct the labels, or name the classes as the labels do: classes=.")
     )

@@ -24,20 +24,20 @@ def to_matrix(
     """The scores of the wanted columns; for a frame also the names of all its columns."""
     if type(scores) is np.ndarray:
         return to_floats(scores, name), None
-    values, found = to_values(in_memory(scores) if is_stream(scores) else scores, name, classes, columns)
-    return to_floats(values, name), found
+    values, columns_there = to_values(in_memory(scores) if is_stream(scores) else scores, name, classes, columns)
+    return to_floats(values, name), columns_there
 
 
 def to_values(
     scores: Any, name: str, classes: tuple[Label, ...] | None, columns: Sequence[str]
 ) -> tuple[NDArray[Any], list[Label] | None]:
     """The same for what is no stream, with values of the type they have."""
-    is_arrow, found = _is_arrow(scores), column_names(scores)
-    if found is None or not (is_arrow or hasattr(scores, "to_numpy")):
+    is_arrow, names = _is_arrow(scores), column_names(scores)
+    if names is None or not (is_arrow or hasattr(scores, "to_numpy")):
         refuse_half(scores, name)
-        return as_array(scores, name, "scores"), found
+        return as_array(scores, name, "scores"), names
     if classes is not None:  # by name, never by position
-        texts = [text_of(column) for column in found]
+        texts = [text_of(column) for column in names]
         has_columns = len(columns) == len(classes) and set(columns) <= set(texts)
         wanted = [text_of(label) for label in (columns if has_columns else classes)]
         twice = [text for text in wanted if texts.count(text) > 1]
@@ -48,27 +48,27 @@ def to_values(
         missing = [text for text in wanted if text not in texts]
         if missing:
             raise InputError(
-                f"{name}: no score column for {shorten(missing)}; the columns are {shorten(found)}. Name them "
+                f"{name}: no score column for {shorten(missing)}; the columns are {shorten(names)}. Name them "
                 "after the classes, or pass a plain array (frame.to_numpy()) with columns in their order."
             )
         order = [texts.index(text) for text in wanted]
-        if order != list(range(len(found))):
+        if order != list(range(len(names))):
             by_place = scores.iloc[:, order] if hasattr(scores, "iloc") else None
             scores = scores.select(order) if is_arrow else scores[:, order] if by_place is None else by_place
     refuse_half(scores, name)
     if not is_arrow:
-        return as_array(scores.to_numpy(), name, "scores"), found
+        return as_array(scores.to_numpy(), name, "scores"), names
     try:
         parts = [column.to_numpy(zero_copy_only=False) for column in scores.itercolumns()]  # nulls become NaN
     except Exception as error:  # of Arrow, which is not imported here
         raise InputError(f"{name}: scores must be numbers ({error}). Pass the score columns only.") from None
-    return np.column_stack(parts) if parts else np.empty((0, 0)), found
+    return np.column_stack(parts) if parts else np.empty((0, 0)), names
 
 
 def column_names(table: Any) -> list[Label] | None:
     """The column names of a frame of pandas, polars or Arrow; None for what has none."""
-    found = table.column_names if _is_arrow(table) else getattr(table, "columns", None)
-    return None if found is None else list(found)
+    names = table.column_names if _is_arrow(table) else getattr(table, "columns", None)
+    return None if names is None else list(names)
 
 
 def _is_arrow(table: Any) -> bool:
@@ -218,7 +218,7 @@ def in_memory(frame: Any) -> Any:
 
 def frame_like(scores: Any, sets: BoolArray, classes: Sequence[Label]) -> Any:
     """The matrix ``sets`` as a frame if ``scores`` is one of pandas, polars or Arrow, else as it is."""
-    return to_frame(_library(scores), sets, classes, index_of(scores))
+    return sets if type(scores) is np.ndarray else to_frame(_library(scores), sets, classes, index_of(scores))
 
 
 def to_frame(library: str, sets: BoolArray, classes: Sequence[Label], index: Any = None) -> Any:
@@ -273,23 +273,23 @@ def require_same_index(index: Any, values: Any, name: str, *, rows: str = "score
     silently: only the user knows which side is wrong. Where one side has no index, there is nothing to compare;
     unequal lengths are refused elsewhere.
     """
-    own = index_of(values)
-    if index is None or own is None or len(index) != len(own) or index.equals(own):
+    other = index_of(values)
+    if index is None or other is None or len(index) != len(other) or index.equals(other):
         return
-    place = next((row for row in range(len(own)) if not _same_name(index[row], own[row])), None)
+    place = next((row for row in range(len(other)) if not _same_name(index[row], other[row])), None)
     if place is None:  # two types that hold the same names
         return
-    found, wanted = own[[place]].tolist()[0], index[[place]].tolist()[0]
+    there, here = other[[place]].tolist()[0], index[[place]].tolist()[0]
     raise InputError(
-        f"{name}: the {rows} and the {what} have different indexes: row {place} is {wanted!r} in the {rows} and "
-        f"{found!r} in the {what}. Match them by index: {what}.loc[{rows}.index]. If they belong together row by "
+        f"{name}: the {rows} and the {what} have different indexes: row {place} is {here!r} in the {rows} and "
+        f"{there!r} in the {what}. Match them by index: {what}.loc[{rows}.index]. If they belong together row by "
         f"row as they stand, say so with {what}.to_numpy(), or with reset_index(drop=True) on both."
     )
 
 
-def _same_name(one: Any, other: Any) -> bool:
+def _same_name(name: Any, other: Any) -> bool:
     try:
-        return one is other or bool(one == other) or bool(one != one and other != other)  # NaN is NaN
+        return name is other or bool(name == other) or bool(name != name and other != other)  # NaN is NaN
     except (TypeError, ValueError):  # NA beside a name
         return False
 
@@ -303,10 +303,10 @@ def in_class_order(values: Any, classes: Sequence[Label], name: str) -> Any:
     index = index_of(values)
     if index is None or (type(index).__name__ == "RangeIndex" and index.start == 0 and index.step == 1):
         return values  # numbers that pandas gave to the rows are not names
-    found, wanted = [text_of(one) for one in index], [text_of(one) for one in classes]
-    if len(found) != len(wanted) or set(found) != set(wanted):
+    names, class_texts = [text_of(label) for label in index], [text_of(label) for label in classes]
+    if len(names) != len(class_texts) or set(names) != set(class_texts):
         raise InputError(
             f"{name}: the index holds {shorten(list(index))}, but the classes are {shorten(classes)}. Name every "
             "class once, or pass a plain list in the order of the classes."
         )
-    return values.iloc[[found.index(one) for one in wanted]]
+    return values.iloc[[names.index(label) for label in class_texts]]

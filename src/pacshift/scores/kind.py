@@ -125,7 +125,8 @@ class ScoreKind:
             return cls(low, high, least_top, len(sums))
         # Rounded, because the last bits depend on how the rows are cut into blocks.
         ends = round(float(sums.min()), 6), round(float(sums.max()), 6)
-        n_near = len(sums) if _are_near_one(*ends) else int(((sums >= _NEAR[0]) & (sums <= _NEAR[1])).sum())
+        all_near = _NEAR[0] <= ends[0] <= ends[1] <= _NEAR[1]
+        n_near = len(sums) if all_near else int(((sums >= _NEAR[0]) & (sums <= _NEAR[1])).sum())
         return cls(low, high, least_top, len(sums), n_near, ends)
 
     @classmethod
@@ -169,14 +170,9 @@ class ScoreKind:
         >>> ScoreKind(0.0, 1.0, 0.4, 9, 9, sums=(0.99, 1.0)).name, ScoreKind(-3.0, 9.0, 0.4, 9).name
         ('probabilities that sum to 1', 'other numbers, as logits are')
         """
-        if not in_unit(self.low, self.high):
+        if self.sums is None:
             return OTHER
-        return PROBABILITIES if self.share_to_one >= MOST_ROWS else UNIT
-
-    @property
-    def share_to_one(self) -> float:
-        """Share of the rows that sum to 1."""
-        return self.n_sum_to_one / self.n_rows
+        return PROBABILITIES if self.n_sum_to_one >= MOST_ROWS * self.n_rows else UNIT
 
     @property
     def is_softmax(self) -> bool:
@@ -209,18 +205,14 @@ class ScoreKind:
         ),
         "no more rows sum to 1 than there are": lambda self: self.n_sum_to_one <= self.n_rows > 0,
         "all rows sum to 1 where the smallest and the largest sum are near 1": lambda self: (
-            (self.n_sum_to_one == self.n_rows) == (self.sums is not None and _are_near_one(*self.sums))
+            (self.n_sum_to_one == self.n_rows)
+            == (self.sums is not None and _NEAR[0] <= self.sums[0] <= self.sums[1] <= _NEAR[1])
         ),
         "rows that sum to 1 have such a sum": lambda self: (
             not self.n_sum_to_one
             or (self.sums is not None and self.sums[0] <= _NEAR[1] and self.sums[1] >= _NEAR[0])
         ),
     }
-
-
-def _are_near_one(least: float, largest: float) -> bool:
-    """Whether all of these sums are 1, but for rounding."""
-    return _NEAR[0] <= least <= largest <= _NEAR[1]
 
 
 def kind_of_all(kinds: Iterable[ScoreKind | None]) -> ScoreKind | None:
@@ -253,16 +245,15 @@ def _differ(source: ScoreKind, target: ScoreKind, *, many: bool) -> bool:
             return True
         # Rows that lack mass are ordinary if the source had such rows, too.
         least, largest = min(source.sums[0], 1) - SUM_SLACK, max(source.sums[1], 1) + SUM_SLACK
-        return not least <= target.sums[0] <= target.sums[1] <= largest and target.share_to_one < 0.5
+        return not least <= target.sums[0] <= target.sums[1] <= largest and 2 * target.n_sum_to_one < target.n_rows
     far_off = many and _far_off(source.tops, target.tops)
     if source.name == UNIT:  # these may be anything that happened to lie between 0 and 1, so allow for more
         # A source whose rows never sum to more may hold probabilities that lack mass. Rows that lack none are
         # then ordinary.
         above_one = source.n_rows >= FEWEST_ROWS and source.sums is not None and source.sums[1] > 1 + SUM_SLACK
-        never_one = many and above_one and source.share_to_one <= 1 - MOST_ROWS
-        return (
-            not -1 <= target.low <= target.high <= 2 or far_off or (never_one and target.share_to_one >= MOST_ROWS)
-        )
+        never_one = many and above_one and source.n_sum_to_one <= (1 - MOST_ROWS) * source.n_rows
+        out_of_range = not -1 <= target.low <= target.high <= 2
+        return out_of_range or far_off or (never_one and target.name == PROBABILITIES)
     if source.high <= ROUNDING < target.high:  # log-probabilities are never above 0
         return True
     least_usual_top = -_INF if source.tops is None else source.tops[0]

@@ -68,12 +68,12 @@ def numbers_if_all(names: Sequence[str]) -> tuple[Label, ...]:
 
 def places_by_text(names: Iterable[Any]) -> dict[str, int]:
     """Position of each name by its text. A boolean is also found by 1 or 0, unless another name is called so."""
-    given = list(names)
-    found = {text: place for place, name in enumerate(given) if (text := text_of(name)) is not None}
-    for place, name in enumerate(given):
+    listed = list(names)
+    places = {text: place for place, name in enumerate(listed) if (text := text_of(name)) is not None}
+    for place, name in enumerate(listed):
         if isinstance(name, (bool, np.bool_)):
-            found.setdefault(str(int(name)), place)
-    return found
+            places.setdefault(str(int(name)), place)
+    return places
 
 
 def find_name(value: Any, places: Mapping[str, int]) -> int:
@@ -86,21 +86,21 @@ def find_name(value: Any, places: Mapping[str, int]) -> int:
     return places.get(text, NOT_FOUND)
 
 
-def by_class(given: Mapping[Any, _Value], classes: Sequence[Label], name: str) -> dict[int, _Value]:
+def by_class(by_name: Mapping[Any, _Value], classes: Sequence[Label], name: str) -> dict[int, _Value]:
     """What a dictionary says of classes, by their positions; its keys are names, so 1 and "1" are the same.
 
     >>> by_class({"1": 0.3}, (0, 1), "known_mix")
     {1: 0.3}
     """
-    places, found = places_by_text(classes), dict[int, _Value]()
-    for key, value in given.items():
+    places, by_place = places_by_text(classes), dict[int, _Value]()
+    for key, value in by_name.items():
         place = find_name(key, places)
         if place == NOT_FOUND:
             raise InputError(f"{name}: {key!r} is not a class. The classes are {shorten(classes)}.")
-        if place in found:
+        if place in by_place:
             raise InputError(f"{name}: class {classes[place]!r} is named twice. Name every class once.")
-        found[place] = value
-    return found
+        by_place[place] = value
+    return by_place
 
 
 def match_labels(values: NDArray[Any], classes: tuple[Label, ...]) -> IntArray:
@@ -119,8 +119,8 @@ def match_labels(values: NDArray[Any], classes: tuple[Label, ...]) -> IntArray:
         return _look_up(np.array(list(fitting), values.dtype), np.array(list(fitting.values()), np.int64), values)
     if kind in "bf":
         distinct, inverse = np.unique(values, return_inverse=True)
-        found = np.array([find_name(value, places) for value in distinct.tolist()], np.int64)
-        return np.asarray(found[inverse.reshape(-1)], np.int64)
+        matched = np.array([find_name(value, places) for value in distinct.tolist()], np.int64)
+        return np.asarray(matched[inverse.reshape(-1)], np.int64)
     one_by_one = (
         places.get(value, NOT_FOUND) if type(value) is str else find_name(value, places)
         for value in values.tolist()
@@ -133,8 +133,8 @@ def _look_up(names: NDArray[Any], places: NDArray[Any], values: NDArray[Any]) ->
     if not len(names):
         return np.full(len(values), NOT_FOUND, np.int64)
     order = np.argsort(names)
-    found = np.searchsorted(names[order], values).clip(max=len(names) - 1)
-    return np.where(names[order][found] == values, places[order][found], NOT_FOUND).astype(np.int64)
+    nearest = np.searchsorted(names[order], values).clip(max=len(names) - 1)
+    return np.where(names[order][nearest] == values, places[order][nearest], NOT_FOUND).astype(np.int64)
 
 
 def suggest_names(labels: Iterable[Any], classes: Sequence[Label], name: str = "labels") -> str:

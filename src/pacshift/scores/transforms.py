@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from pacshift.arrays import FloatArray
 from pacshift.errors import InputError
-from pacshift.scores.check import ScoreMatrix, is_finite, not_finite_error, rounded
+from pacshift.scores.check import ScoreMatrix, is_finite, not_finite_error, round_to_single
 from pacshift.scores.kind import Row, high_of, low_of, require_logits
 
 TransformFunction: TypeAlias = Callable[[FloatArray], Any]
@@ -34,7 +34,7 @@ def softmax(logits: NDArray[np.floating[Any]], *, single: bool = True) -> NDArra
     result = np.empty_like(logits)
     for start in range(0, len(logits), _BLOCK_ROWS):
         rows = slice(start, start + _BLOCK_ROWS)
-        block = rounded(logits[rows]) if single else np.ascontiguousarray(logits[rows], np.float64)
+        block = round_to_single(logits[rows]) if single else np.ascontiguousarray(logits[rows], np.float64)
         with np.errstate(invalid="ignore"):  # rows that are not finite become NaN, which is refused later
             powers = np.exp(block - block.max(axis=1, keepdims=True))
         result[rows] = powers / powers.sum(axis=1, keepdims=True)
@@ -46,7 +46,7 @@ def softmax_of_row(row: Row) -> Row:
     if row.dtype == np.float32:
         plain = row
     else:  # the short way where no number is beyond single precision
-        plain = row.astype(np.float32) if low_of(row) > -3e38 and high_of(row) < 3e38 else rounded(row)
+        plain = row.astype(np.float32) if low_of(row) > -3e38 and high_of(row) < 3e38 else round_to_single(row)
     powers: Row = np.subtract(plain, high_of(plain), dtype=np.float64)
     np.exp(powers, out=powers)
     powers /= np.add.reduce(powers)
@@ -71,7 +71,7 @@ class Transform:
         """Transform a block of finite scores; without a function they stay as they are."""
         if self.function is None:
             return block
-        plain = rounded(block)  # ties decide who ranks first: float32 and float64 must have the same
+        plain = round_to_single(block)  # ties decide who ranks first: float32 and float64 must have the same
         with np.errstate(over="ignore", invalid="ignore"):
             numbers = uniform_numbers(plain) if self.randomized else np.ones(len(plain))
             result = self.function(plain, numbers)
@@ -104,13 +104,13 @@ def uniform_numbers(scores: FloatArray) -> FloatArray:
     array([0.017, 0.581, 0.017])
     """
     single = scores.astype(np.float32) + np.float32(0)  # makes -0.0 and 0.0 one value
-    columns = mixed(np.arange(1, scores.shape[1] + 1, dtype=np.uint64)) | np.uint64(1)
+    columns = mix_bits(np.arange(1, scores.shape[1] + 1, dtype=np.uint64)) | np.uint64(1)
     return np.asarray(
-        (mixed(mixed(single.view(np.uint32).astype(np.uint64) @ columns)) >> np.uint64(11)) * 2.0**-53
+        (mix_bits(mix_bits(single.view(np.uint32).astype(np.uint64) @ columns)) >> np.uint64(11)) * 2.0**-53
     )
 
 
-def mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def mix_bits(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """The finaliser of splitmix64: every bit of the input changes about half of the bits of the output."""
     values = values + np.uint64(0x9E3779B97F4A7C15)
     values ^= values >> np.uint64(30)
@@ -193,9 +193,9 @@ class UserScore:
     function: TransformFunction
 
     def __call__(self, block: FloatArray, _uniform: FloatArray) -> FloatArray:
-        result = self._checked(block)
+        result = self._call(block)
         for row in {0, len(block) // 2, len(block) - 1} if len(block) > 1 else ():
-            alone = self._checked(block[row : row + 1])
+            alone = self._call(block[row : row + 1])
             slack = 1e-9 * (1 + np.abs(result[row]).max())  # sums may round otherwise in a matrix of another shape
             if not np.allclose(alone, result[row], rtol=1e-6, atol=slack):
                 raise InputError(
@@ -205,29 +205,29 @@ class UserScore:
                 )
         return result
 
-    def _checked(self, block: FloatArray) -> FloatArray:
+    def _call(self, block: FloatArray) -> FloatArray:
         view = block.view()
         view.flags.writeable = False
         try:
-            made = self.function(view)  # what it raises itself is the user's to see
+            answer = self.function(view)  # what it raises itself is the user's to see
         except ValueError as error:
             if "read-only" not in str(error):
                 raise
             raise InputError(
                 f"the score function writes into the scores it gets ({error}). Let it work on a copy."
             ) from error
-        masked = np.ma.is_masked(made)
+        masked = np.ma.is_masked(answer)
         try:
-            result = np.empty(0) if masked else np.asarray(made)
+            result = np.empty(0) if masked else np.asarray(answer)
         except Exception:  # whatever a foreign container raises: not a matrix
             result = np.empty(0)
         is_real = result.dtype.kind in "biuf"
         if result.shape == block.shape and is_real and np.isfinite(result).all():
             return result.astype(np.float64, copy=False)
-        found = "masked entries" if masked else f"shape {result.shape} of {result.dtype}"
+        problem = "masked entries" if masked else f"shape {result.shape} of {result.dtype}"
         if is_real and not masked:
-            found = f"shape {result.shape} with {int((~np.isfinite(result)).sum())} entries that are not finite"
+            problem = f"shape {result.shape} with {int((~np.isfinite(result)).sum())} entries that are not finite"
         raise InputError(
             "the score function must give a matrix of finite real numbers of the shape it gets, "
-            f"{block.shape}; got {found}."
+            f"{block.shape}; got {problem}."
         )

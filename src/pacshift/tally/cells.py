@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.errors import InputError
 from pacshift.scores.kind import FEWEST_ROWS, MIDDLE
-from pacshift.tally.stores import edges_reached, sum_by_key
+from pacshift.tally.stores import count_edges, sum_by_key
 
 Bins = Literal["confidence", "top scores", "none", "not counted"]
 """By what rows of one predicted label are told apart: probabilities by confidence, others by their top score.
@@ -39,7 +39,7 @@ def confidence_bin(top: NDArray[np.floating]) -> NDArray[np.uint8]:
     >>> confidence_bin(np.array([0.4, 0.5, 0.9, 1.0])).tolist()
     [0, 1, 5, 12]
     """
-    return edges_reached(top, _TOP_EDGES)
+    return count_edges(top, _TOP_EDGES)
 
 
 def least_confidence(bins: IntArray) -> FloatArray:
@@ -125,7 +125,7 @@ class Cells:
             return filled[0] if filled else parts[0]
         bins = filled[0].bins
         if "not counted" in {part.bins for part in filled} != {"not counted"}:
-            raise _not_counted()
+            raise _no_predictions_error()
         if any(part.bins != bins for part in filled):
             filled, bins = [part.without_bins() for part in filled], "none"
         codes, counts = (np.concatenate([getattr(part, name) for part in filled]) for name in ("codes", "counts"))
@@ -136,7 +136,7 @@ class Cells:
         codes = self.predicted * (N_CONFIDENCE * self.n_labels) + self.labels
         return Cells(*sum_by_key(codes, self.counts), self.n_labels, "none" if len(codes) else "confidence")
 
-    def without_predicted(self) -> "Cells":
+    def forget_predictions(self) -> "Cells":
         """The same rows by true label alone."""
         counts = self.label_counts()
         labels = np.flatnonzero(counts)
@@ -145,13 +145,13 @@ class Cells:
     @property
     def predicted(self) -> IntArray:
         if self.bins == "not counted":
-            raise _not_counted()
+            raise _no_predictions_error()
         return self.codes // (n_bins(self.bins) * self.n_labels)
 
     @property
     def bin(self) -> IntArray:
         if self.bins == "not counted":
-            raise _not_counted()
+            raise _no_predictions_error()
         return self.codes // self.n_labels % n_bins(self.bins)
 
     @property
@@ -175,7 +175,7 @@ class Cells:
         return total
 
 
-def _not_counted() -> InputError:
+def _no_predictions_error() -> InputError:
     return InputError(
         "predicted labels were not counted, because the method that these counts are for needs none. Count the "
         "rows again with predicted=True, or use such a method, as PS is."

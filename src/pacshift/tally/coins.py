@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacshift.arrays import KeyArray
-from pacshift.scores.transforms import mixed
+from pacshift.scores.transforms import mix_bits
 
 if TYPE_CHECKING:
     from pacshift.tally.inputs import Role
@@ -66,19 +66,19 @@ def name_hashes(names: Iterable[str]) -> KeyArray:
     >>> name_hashes(["ann", "7", "ann"]) % 1000
     array([91,  7, 91], dtype=uint64)
     """
-    found, rest = [np.empty(0, np.uint64)], iter(names)
+    parts, rest = [np.empty(0, np.uint64)], iter(names)
     while block := list(islice(rest, _BLOCK_NAMES)):
         ends = np.cumsum([len(name) + 1 for name in block])  # with the zero that ends each of them
         text = "\0".join(block) + "\0"
         letters = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4").astype(np.uint64)
         starts = np.append(0, ends[:-1])
         places = np.arange(len(letters)) - np.repeat(starts, ends - starts)
-        hashes = mixed(np.add.reduceat(mixed(letters + (places.astype(np.uint64) << np.uint64(32))), starts))
+        hashes = mix_bits(np.add.reduceat(mix_bits(letters + (places.astype(np.uint64) << np.uint64(32))), starts))
         for place in np.flatnonzero(np.isin(letters[starts], _FIRST)).tolist():
             if _WHOLE.fullmatch(block[place]):
                 hashes[place] = int(block[place]) % 2**64
-        found.append(hashes)
-    return np.concatenate(found)
+        parts.append(hashes)
+    return np.concatenate(parts)
 
 
 def number_hashes(numbers: NDArray[np.integer[Any]]) -> KeyArray:
@@ -97,8 +97,8 @@ def rows_digest(names: NDArray[np.uint64], rows: NDArray[np.uint64]) -> NDArray[
 
     ``names`` are the hashes of the rows' groups, ``rows`` their ``row_keys``.
     """
-    own = mixed(rows + mixed(names))
-    return np.array([len(own), own.sum(dtype=np.uint64), mixed(own).sum(dtype=np.uint64)], np.uint64)
+    keys = mix_bits(rows + mix_bits(names))
+    return np.array([len(keys), keys.sum(dtype=np.uint64), mix_bits(keys).sum(dtype=np.uint64)], np.uint64)
 
 
 def group_coins(names: NDArray[np.uint64], digest: NDArray[np.uint64], role: "Role") -> NDArray[np.uint64]:
@@ -113,4 +113,4 @@ def group_coins(names: NDArray[np.uint64], digest: NDArray[np.uint64], role: "Ro
     """
     key = hashlib.sha256(f"pacshift group {role} ".encode() + digest.astype("<u8").tobytes()).digest()
     first, second = np.frombuffer(key[:16], "<u8").astype(np.uint64)
-    return mixed(mixed(names ^ first) + second)
+    return mix_bits(mix_bits(names ^ first) + second)

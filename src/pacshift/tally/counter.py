@@ -203,15 +203,15 @@ class Counter:
             probabilities = probabilities and are_probabilities(least, most)
             if in_unit(least, most):
                 sum_rows(piece, out=sums[rows])
-            own = None if labels is None else labels[rows]
-            if own is not None:
-                true_scores[rows] = pick(self.options.transform.apply(piece), own)
+            block_labels = None if labels is None else labels[rows]
+            if block_labels is not None:
+                true_scores[rows] = pick(self.options.transform.apply(piece), block_labels)
             if soft is not None and probabilities:  # at once: sums may be larger than the block
-                soft.add(*block_sums(piece, own, few=few))
+                soft.add(*block_sums(piece, block_labels, few=few))
             if wants_bins:
-                found = count_bins(piece.T, (least, most))
-                wants_bins = found is not None
-                bins = found if bins is None or found is None else bins + found
+                piece_bins = count_bins(piece.T, (least, most))
+                wants_bins = piece_bins is not None
+                bins = piece_bins if bins is None or piece_bins is None else bins + piece_bins
         if not n_counted:
             return 0
         kind = ScoreKind.of(low, high, least_top, sums[:n_counted])
@@ -241,8 +241,8 @@ class Counter:
         step = max(1, BLOCK_VALUES // self.n_classes)
 
         def job(rows: slice) -> None:
-            block, own = scores.values[rows], None if labels is None else labels[rows]
-            if self.count(block, own, are_ready=are_ready) < len(block):
+            block, block_labels = scores.values[rows], None if labels is None else labels[rows]
+            if self.count(block, block_labels, are_ready=are_ready) < len(block):
                 logits = self.options.softmax and not are_ready
                 raise not_finite_error(to_probabilities(scores, name=name) if logits else scores, name)
 
@@ -251,10 +251,10 @@ class Counter:
     @property
     def cells(self) -> Cells:
         """Rows by predicted label, bin and true label; without bins where blocks are of both kinds."""
-        found = [Cells(*store.result(), self._n_labels, bins) for bins, store in self._cells.items()]
+        parts = [Cells(*store.result(), self._n_labels, bins) for bins, store in self._cells.items()]
         if "not counted" in self._cells:
-            found = [cells.without_predicted() for cells in found]
-        return Cells.sum(found or [Cells.empty(self._n_labels)])
+            parts = [cells.forget_predictions() for cells in parts]
+        return Cells.sum(parts or [Cells.empty(self._n_labels)])
 
     @property
     def soft(self) -> SoftSums | None:

@@ -15,8 +15,8 @@ from pacshift.files.codec import (
     FLAG,
     Entries,
     ListOf,
-    checked,
     choice,
+    parse_document,
     record,
     require,
     require_seal,
@@ -106,17 +106,17 @@ def read(path: str | os.PathLike[str], cls: "type[Tally]") -> "Tally":
         require_seal(document)
         if document["arrays"] != checksums(arrays):
             raise ValueError("the counts do not match their checksums")
-        found: dict[str, Any] = HEADER.read(document, "") | ORIGIN.read(document, "")
-        require_arrays(arrays, len(found["classes"]))
-        for side, n_labels in (("source", len(found["classes"])), ("target", 1)):
+        fields: dict[str, Any] = HEADER.read(document, "") | ORIGIN.read(document, "")
+        require_arrays(arrays, len(fields["classes"]))
+        for side, n_labels in (("source", len(fields["classes"])), ("target", 1)):
             codes, counts = arrays[f"{side}_codes"], arrays[f"{side}_counts"]
-            found[f"{side}_cells"] = Cells(codes, counts, n_labels, found.pop(f"{side}_bins"))
+            fields[f"{side}_cells"] = Cells(codes, counts, n_labels, fields.pop(f"{side}_bins"))
         if "soft_labels" in arrays:
-            found["soft"] = SoftSums(*(arrays[f"soft_{name}"] for name in ("labels", "sums", "target")))
+            fields["soft"] = SoftSums(*(arrays[f"soft_{name}"] for name in ("labels", "sums", "target")))
         scores = Distinct(*(arrays[name] for name in ("values", "counts", "starts")))
-        made = cls(**found, scores=scores, bins=arrays.get("bins"))
-        require(TALLY, made)
-        require(SIDES, sides_of(made))
-        return made
+        tally = cls(**fields, scores=scores, bins=arrays.get("bins"))
+        require(TALLY, tally)
+        require(SIDES, sides_of(tally))
+        return tally
 
-    return checked(header, path, FORMAT, VERSION, checked_tally, what="tally")
+    return parse_document(header, path, FORMAT, VERSION, checked_tally, what="tally")

@@ -18,7 +18,7 @@ from pacshift.files.codec import OrNull, Rules, choice
 from pacshift.scores.check import ScoreMatrix, is_finite, name_array, not_finite_error, unusable_rows
 from pacshift.scores.frames import require_same_index
 from pacshift.scores.names import is_missing, text_of
-from pacshift.scores.transforms import mixed, to_probabilities
+from pacshift.scores.transforms import mix_bits, to_probabilities
 from pacshift.tally.coins import group_coins, name_hashes, number_hashes, rows_digest
 from pacshift.words.numbers import have, plural
 
@@ -128,9 +128,9 @@ def _text(name: Any) -> str | None:
 def row_keys(scores: NDArray[np.floating[Any]], labels: IntArray | None = None) -> NDArray[np.uint64]:
     """A number of 64 bits for each row, a function of its own scores and label: the order within a group."""
     words = (scores.astype(np.float64) + 0.0).view(np.uint64)  # makes -0.0 and 0.0 one value
-    columns = mixed(np.arange(1, scores.shape[1] + 1, dtype=np.uint64))
-    total = mixed(words ^ columns).sum(axis=1, dtype=np.uint64)
-    return mixed(total if labels is None else total + mixed(labels.astype(np.uint64)))
+    columns = mix_bits(np.arange(1, scores.shape[1] + 1, dtype=np.uint64))
+    total = mix_bits(words ^ columns).sum(axis=1, dtype=np.uint64)
+    return mix_bits(total if labels is None else total + mix_bits(labels.astype(np.uint64)))
 
 
 def choose_rows(groups: KeyArray, coins: KeyArray, rows: KeyArray, marks: IntArray | None = None) -> IntArray:
@@ -148,12 +148,12 @@ def choose_rows(groups: KeyArray, coins: KeyArray, rows: KeyArray, marks: IntArr
     sizes, chosen = np.diff(starts, append=len(groups)), order[starts]
     for size in (2 + np.flatnonzero(np.bincount(sizes)[2:])).tolist():  # groups of one size are rows of a matrix
         alike, step = np.flatnonzero(sizes == size), max(1, _BLOCK_KEYS // size)
-        for own in (alike[first : first + step] for first in range(0, len(alike), step)):
-            members = order[starts[own, None] + np.arange(size)]
+        for some in (alike[first : first + step] for first in range(0, len(alike), step)):
+            members = order[starts[some, None] + np.arange(size)]
             ranked = np.lexsort((rows[members],) if marks is None else (marks[members], rows[members]))
-            share = (coins[chosen[own]] >> np.uint64(11)) * 2.0**-53  # numbers of 64 bits as numbers in [0, 1)
+            share = (coins[chosen[some]] >> np.uint64(11)) * 2.0**-53  # numbers of 64 bits as numbers in [0, 1)
             rank = np.minimum(size * share, size - 1).astype(np.int64)[:, None]
-            chosen[own] = np.take_along_axis(members, np.take_along_axis(ranked, rank, 1), 1)[:, 0]
+            chosen[some] = np.take_along_axis(members, np.take_along_axis(ranked, rank, 1), 1)[:, 0]
     chosen.sort()
     return chosen
 
@@ -166,8 +166,8 @@ def choose_labelled(
     Where nobody said how rows were chosen to be labelled, labels must lie on the rows that are chosen, as those of
     a sheet do, or on all rows of a group.
     """
-    labelled, (_, own) = marks >= 0, np.unique(groups, return_inverse=True)
-    sizes, n_labels = np.bincount(own), np.bincount(own, labelled)
+    labelled, (_, group_index) = marks >= 0, np.unique(groups, return_inverse=True)
+    sizes, n_labels = np.bincount(group_index), np.bincount(group_index, labelled)
     if labels_per == "row":
         if n_labels.max() < 2 and not labelled.all():
             others, share = sizes - 1, labelled.mean()
@@ -189,8 +189,8 @@ def choose_labelled(
                 "were: keep the label of one of them, chosen at random."
             )
         places = choose_rows(groups, coins, rows)
-        return np.sort(np.append(places[n_labels[own[places]] == 0], np.flatnonzero(labelled)))
-    whole = (n_labels == sizes)[own]
+        return np.sort(np.append(places[n_labels[group_index[places]] == 0], np.flatnonzero(labelled)))
+    whole = (n_labels == sizes)[group_index]
     places = choose_rows(groups, coins, rows, np.where(whole, marks, -1))
     labelled &= ~whole
     labelled[places] = False

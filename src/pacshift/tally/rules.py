@@ -247,19 +247,19 @@ def _scores_fit_cells(tally: "Tally") -> bool:
         )
         return bool((above <= ahead).all() and (below <= tally.class_counts - ahead).all())
     label *= n_bins(cells.bins)
-    own, most = _bins_of_tops(tally.values, cells), cells.bin
+    score_bins, most = _bins_of_tops(tally.values, cells), cells.bin
     if kind.sums is not None and cells.bins != "none":
         others = (tally.n_classes - 2) * min(kind.low, 0.0)
         left = kind.sums[1] + 1e-5 * (1 + kind.sums[1]) - others - _least_of_bins(cells, kind)
         most = np.where(right, most, np.minimum(most, _bins_of_tops(left, cells)))
     keys = labels * n_bins(cells.bins) + most
-    _, more = sum_by_key(np.append(label + own, keys), np.append(tally.counts, -cells.counts))
-    found, counts = label + own, tally.counts
+    _, more = sum_by_key(np.append(label + score_bins, keys), np.append(tally.counts, -cells.counts))
+    keys_of_scores, counts = label + score_bins, tally.counts
     if tally.grid:  # a score may have been in the next bin before it was rounded
         before = _bins_of_tops(next_on_grid(tally.values), cells)
-        found = np.append(found, (label + before)[before > own])
-        counts = np.append(counts, counts[before > own])
-    _, rest = sum_by_key(np.append(found, keys[right]), np.append(counts, -cells.counts[right]))
+        keys_of_scores = np.append(keys_of_scores, (label + before)[before > score_bins])
+        counts = np.append(counts, counts[before > score_bins])
+    _, rest = sum_by_key(np.append(keys_of_scores, keys[right]), np.append(counts, -cells.counts[right]))
     return bool((np.cumsum(more) >= 0).all() and (rest >= 0).all())
 
 
@@ -284,10 +284,10 @@ def _soft_fit(tally: "Tally") -> bool:
         return False
     if tally.score != "probability" or not tally.n_source:
         return True
-    own = soft.sums[np.arange(len(soft.labels)), soft.labels] * SOFT_UNIT
+    summed = soft.sums[np.arange(len(soft.labels)), soft.labels] * SOFT_UNIT
     weighed = np.append(0.0, np.cumsum(tally.values * tally.counts))[tally.starts]
     known, slack = np.diff(weighed)[soft.labels], of_source[1] * _SOFT_SLACK + 1e-12 * weighed[-1]
-    return bool((known <= own + slack).all() and (own <= known * (1 + 2.0**-12 * tally.grid) + slack).all())
+    return bool((known <= summed + slack).all() and (summed <= known * (1 + 2.0**-12 * tally.grid) + slack).all())
 
 
 def _sums_fit(units: IntArray, rows: IntArray, labels: IntArray, cells: Cells, kind: ScoreKind | None) -> bool:

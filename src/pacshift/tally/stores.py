@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from pacshift.arrays import FloatArray, IntArray, KeyArray, running_sum, scipy, scratch, scratch_like
 from pacshift.parallel import cores, run_all
-from pacshift.scores.transforms import mixed
+from pacshift.scores.transforms import mix_bits
 from pacshift.tally.grid import CODE_BITS, code_to_float, float_to_code
 
 Keys = NDArray[np.integer[Any]]
@@ -50,12 +50,12 @@ SAMPLED = 1 << 12
 """Scores by which ``select`` finds where to look: about an eighth of all are then looked at. Not measured."""
 
 
-def edges_reached(values: NDArray[np.floating[Any]], edges: NDArray[np.float32]) -> NDArray[np.uint8]:
+def count_edges(values: NDArray[np.floating[Any]], edges: NDArray[np.float32]) -> NDArray[np.uint8]:
     """How many of the edges each value reaches, compared in single precision.
 
     Twice as fast as in double precision, and much faster than a search, whose branches the CPU predicts badly.
 
-    >>> edges_reached(np.array([0.1, 0.5, 0.9]), np.array([0.25, 0.5], np.float32)).tolist()
+    >>> count_edges(np.array([0.1, 0.5, 0.9]), np.array([0.25, 0.5], np.float32)).tolist()
     [0, 2, 2]
     """
     with np.errstate(over="ignore"):
@@ -126,8 +126,8 @@ class KeyCounts:
         """Ascending keys and their counts."""
         with self._lock:
             if self._small is not None:
-                found = np.flatnonzero(self._small)
-                return found, self._small[found]
+                filled = np.flatnonzero(self._small)
+                return filled, self._small[filled]
             if self._table is not None:
                 return self._table.result()
             self._sort_pending()
@@ -168,8 +168,8 @@ class PagedTable:
         pages = np.flatnonzero(self._start >= 0)
         opened = self._counters[: self._n_pages << PAGE_BITS].reshape(-1, PAGE_SIZE)
         table = opened[self._start[pages] >> PAGE_BITS].ravel()  # pages in their order
-        found = np.flatnonzero(table)
-        return (pages[found >> PAGE_BITS] << PAGE_BITS) + (found & (PAGE_SIZE - 1)), table[found]
+        filled = np.flatnonzero(table)
+        return (pages[filled >> PAGE_BITS] << PAGE_BITS) + (filled & (PAGE_SIZE - 1)), table[filled]
 
 
 def sum_by_key(keys: IntArray, counts: IntArray) -> tuple[IntArray, IntArray]:
@@ -247,7 +247,7 @@ class ExactScores:
         smallest = np.min_scalar_type(self._n_groups - 1)
         groups: Keys = labels.astype(smallest if smallest.itemsize <= 2 else np.int64)  # 16 bits sort by radix
         groups *= self._n_ranges
-        groups += edges_reached(scores, self._edges)
+        groups += count_edges(scores, self._edges)
         starts = running_sum(np.bincount(groups, minlength=self._n_groups))
         self._pieces.append((scores[np.argsort(groups, kind="stable")], starts))
 
@@ -262,14 +262,14 @@ class ExactScores:
             """Put the scores of some groups into their places, in order."""
             for group in groups:
                 if starts[group] < starts[group + 1]:
-                    own = ordered[starts[group] : starts[group + 1]]
+                    ordered_group = ordered[starts[group] : starts[group + 1]]
                     parts = [scores[begin[group] : begin[group + 1]] for scores, begin in self._pieces]
-                    room = np.empty(own.shape, np.float32) if is_single else own
+                    room = np.empty(ordered_group.shape, np.float32) if is_single else ordered_group
                     np.concatenate(parts, out=room)
                     room += 0.0  # makes -0.0 and 0.0 one value
                     room.sort()
                     if is_single:
-                        own[:] = room
+                        ordered_group[:] = room
 
         # Each job sorts groups that hold about equally many scores.
         n_jobs = min(8 * cores(), len(ordered) // ROWS_PER_JOB + 1)
@@ -336,7 +336,7 @@ class RawScores:
         with self._lock:
             self._parts.append((copied, scores))
 
-    def _joined(self) -> tuple[Keys, NDArray[np.floating[Any]]]:
+    def _join(self) -> tuple[Keys, NDArray[np.floating[Any]]]:
         """All labels and scores, in any order."""
         with self._lock:
             if len(self._parts) > 1:
@@ -346,24 +346,24 @@ class RawScores:
 
     def at_rank(self, rank: int, label: int | None = None) -> float:
         """The score with ``rank`` others below it, of all or of one class; the largest where there are fewer."""
-        labels, scores = self._joined()
-        own = scores if label is None else scores[labels == label]
-        return select(own, min(rank, len(own) - 1)) + 0.0  # makes -0.0 and 0.0 one value
+        labels, scores = self._join()
+        of_label = scores if label is None else scores[labels == label]
+        return select(of_label, min(rank, len(of_label) - 1)) + 0.0  # makes -0.0 and 0.0 one value
 
     def misses(self, cuts: FloatArray) -> IntArray:
         """For each class how many of its scores lie below its cut."""
-        labels, scores = self._joined()
+        labels, scores = self._join()
         below = scores < (cuts[labels] if (cuts != cuts[0]).any() else cuts[0])
         return np.bincount(labels[below], minlength=self._n_classes)
 
     def digest(self) -> KeyArray:
         """Two sums over labels and scores: the same in any order."""
-        labels, scores = self._joined()
-        sums, of_label = np.zeros(2, np.uint64), mixed(np.arange(self._n_classes, dtype=np.uint64))
+        labels, scores = self._join()
+        sums, of_label = np.zeros(2, np.uint64), mix_bits(np.arange(self._n_classes, dtype=np.uint64))
         for start in range(0, len(labels), ROWS_PER_JOB):
             rows = slice(start, start + ROWS_PER_JOB)
-            own = mixed((scores[rows].astype(np.float64) + 0.0).view(np.uint64) + of_label[labels[rows]])
-            sums += np.array([own.sum(dtype=np.uint64), mixed(own).sum(dtype=np.uint64)])
+            keys = mix_bits((scores[rows].astype(np.float64) + 0.0).view(np.uint64) + of_label[labels[rows]])
+            sums += np.array([keys.sum(dtype=np.uint64), mix_bits(keys).sum(dtype=np.uint64)])
         return sums
 
     def pick_kinds(self, most: int) -> tuple[IntArray, IntArray]:
@@ -371,7 +371,7 @@ class RawScores:
 
         A number made of the score says whether a pair is one of them: so each is counted in full.
         """
-        labels, scores = self._joined()
+        labels, scores = self._join()
         places = pick_scores(scores, most)
         keys = scores[places].astype(np.float64).view(np.uint64) * np.uint64(_SPREAD)
         keys >>= np.uint64(_LABEL_BITS)
@@ -381,7 +381,7 @@ class RawScores:
 
     def distinct(self) -> Distinct:
         """All of them, sorted and counted."""
-        labels, scores = self._joined()
+        labels, scores = self._join()
         with self._lock:
             if self._distinct is None:
                 store = ExactScores(self._n_classes)

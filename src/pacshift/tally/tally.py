@@ -155,10 +155,10 @@ class Tally:
         index = check_labels(labels, checked.classes, n_rows=len(checked), name="source", index=checked.index)
         logits, transform = check_flag(softmax, "softmax"), resolve_transform(score)
         options = CountOptions(transform, grid=grid, soft=soft, bins=False, softmax=logits)
-        made = cls._of_matrix(checked, index, options, groups)
+        tally = cls._of_matrix(checked, index, options, groups)
         if checked.named_by_frame:
-            require_plausible(checked, made.class_counts)
-        return made
+            require_plausible(checked, tally.class_counts)
+        return tally
 
     @classmethod
     def from_target(
@@ -242,16 +242,16 @@ class Tally:
         options, store = counter.options, counter.scores
         scores = store if isinstance(store, RawScores) else store.distinct()
         none = Cells.empty(len(classes)), Cells.empty(1)
-        made = cls(classes, "probability", False, *none, scores, counter.soft, softmax=options.softmax)
+        tally = cls(classes, "probability", False, *none, scores, counter.soft, softmax=options.softmax)
         cells, kind = counter.cells, counter.kind
         if kind is not None and not options.predicted:
             least_top = kind.low if cells.bins == "not counted" else kind.least_top
             kind = replace(kind, tops=typical_tops(cells), least_top=least_top)
-            cells = cells.without_predicted()
+            cells = cells.forget_predictions()
         if not counter.labelled:
-            return replace(made, bins=counter.bins, target_cells=cells, target_kind=kind, target_grouped=grouped)
-        made = replace(made, score=options.transform.name, grid=options.grid)
-        return replace(made, source_cells=cells, source_kind=kind, source_grouped=grouped)
+            return replace(tally, bins=counter.bins, target_cells=cells, target_kind=kind, target_grouped=grouped)
+        tally = replace(tally, score=options.transform.name, grid=options.grid)
+        return replace(tally, source_cells=cells, source_kind=kind, source_grouped=grouped)
 
     @classmethod
     def sum(cls, tallies: Iterable["Tally"]) -> "Tally":
@@ -301,8 +301,8 @@ class Tally:
             target_kind=kind_of_all(part.target_kind for part in targets),
             inputs=inputs,
             n_more_inputs=n_more,
-            source_grouped=_sum_grouped("source", [part.source_grouped for part in sources]),
-            target_grouped=_sum_grouped("target", [part.target_grouped for part in targets]),
+            source_grouped=_sum_groups("source", [part.source_grouped for part in sources]),
+            target_grouped=_sum_groups("target", [part.target_grouped for part in targets]),
             softmax=parts[0].softmax,
         )
 
@@ -405,10 +405,10 @@ class Tally:
         cuts = np.broadcast_to(np.asarray(thresholds, float), (self.n_classes,))
         if self.n_classes > HALVED_TOGETHER:
             return _halved_together(self.values, self.starts, cuts)
-        found = self.starts[:-1].copy()
+        places = self.starts[:-1].copy()
         for label in np.flatnonzero(np.diff(self.starts)).tolist():
-            found[label] += np.searchsorted(self.values[self.starts[label] : self.starts[label + 1]], cuts[label])
-        return found
+            places[label] += np.searchsorted(self.values[self.starts[label] : self.starts[label + 1]], cuts[label])
+        return places
 
     def misses(self, thresholds: ArrayLike) -> IntArray:
         """For each class, how many of its true-label scores lie below its threshold.
@@ -436,9 +436,9 @@ class Tally:
     def __repr__(self) -> str:
         rows = f"{self.n_source:,} source rows, {self.n_target:,} target rows"
         more = (", softmax of logits" if self.softmax else "") + (", on the grid" if self.grid else "")
-        one = ", one per group" if self.source_grouped or self.target_grouped else ""
-        one += ", predicted labels not counted" if self.source_cells.bins == "not counted" else ""
-        return f"Tally({self.n_classes} classes, {rows}{one}, score {self.score!r}{more})"
+        how = ", one per group" if self.source_grouped or self.target_grouped else ""
+        how += ", predicted labels not counted" if self.source_cells.bins == "not counted" else ""
+        return f"Tally({self.n_classes} classes, {rows}{how}, score {self.score!r}{more})"
 
     def __add__(self, other: "Tally") -> "Tally":
         return Tally.sum([self, other]) if isinstance(other, Tally) else NotImplemented
@@ -486,9 +486,9 @@ class Tally:
         InputError
             If the file is not a tally, its counts do not add up, or it says that a file was counted twice.
         """
-        made = read(path, cls)
-        require_distinct([made], [os.fspath(path)])
-        return made
+        tally = read(path, cls)
+        require_distinct([tally], [os.fspath(path)])
+        return tally
 
 
 def _with_tops(kind: ScoreKind | None, cells: Cells) -> ScoreKind | None:
@@ -552,7 +552,7 @@ def _merge_scores(parts: Sequence[Tally], grid: bool) -> Distinct | RawScores:
     return run_lengths(values[order], counts[order], starts)
 
 
-def _sum_grouped(side: str, parts: Sequence[Grouped | None]) -> Grouped | None:
+def _sum_groups(side: str, parts: Sequence[Grouped | None]) -> Grouped | None:
     """What is known of the groups of a sum; rows and groups are not the same kind of draws."""
     known = [part for part in parts if part is not None]
     if known and len(known) < len(parts):

@@ -204,10 +204,10 @@ class ArrowBatch(Batch):
             return match_labels(plain_array(column), classes)
         encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
         places, values = places_by_text(classes), encoded.dictionary.to_pylist()
-        found = [NO_LABEL if value is None or value != value else find_name(value, places) for value in values]
+        positions = [NO_LABEL if value is None or value != value else find_name(value, places) for value in values]
         # One entry more, for nulls: they get the index -1, which is the last.
         codes = encoded.indices.fill_null(-1) if encoded.indices.null_count else encoded.indices
-        return np.asarray(np.array([*found, NO_LABEL], np.int64)[plain_array(codes)])
+        return np.asarray(np.array([*positions, NO_LABEL], np.int64)[plain_array(codes)])
 
 
 def sample_scores(source: Source, layout: Layout) -> Matrix:

@@ -117,8 +117,8 @@ def _expand(path: Path, refuse: Refuse | None) -> list[Path]:
         )
     if not exists and (str(path) == "-" or re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/", str(path))):
         raise InputError(f"{path}: URLs and standard input are not read. Save the table as a file first.")
-    if not exists and (found := sorted(map(Path, glob(str(path))))):  # a pattern, which no file is called
-        return [file for one in found for file in _expand(one, refuse)]
+    if not exists and (matches := sorted(map(Path, glob(str(path))))):  # a pattern, which no file is called
+        return [file for match in matches for file in _expand(match, refuse)]
     if not exists:
         raise InputError(f"{path}: no such file or folder.")
     if path.suffix.lower() not in KINDS:

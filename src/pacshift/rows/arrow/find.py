@@ -56,16 +56,17 @@ class ScoreColumns:
     is_listed: bool = False
 
 
-def find_layout(source: Source, asked: ReadOptions) -> Layout:
+def find_layout(source: Source, options: ReadOptions) -> Layout:
     """Look the columns up by name: those asked for, else those remembered, else by the rules below."""
-    schema, names, label, group = source.schema, list(source.schema.names), asked.label, asked.group
-    classes = None if asked.classes is None else check_classes(asked.classes)
+    schema, names, label, group = source.schema, list(source.schema.names), options.label, options.group
+    classes = None if options.classes is None else check_classes(options.classes)
     if label is not None:
         if label == "label" and label not in names and source.usual is not None:
             label = source.usual.label or label
         _require_names(source, label, "label")
-    wanted = [] if asked.scores is None else [asked.scores, *(part.strip() for part in asked.scores.split(","))]
-    remembered = asked.columns if asked.scores is None else None
+    scores = options.scores
+    wanted = [] if scores is None else [scores, *(part.strip() for part in scores.split(","))]
+    remembered = options.columns if scores is None else None
     if group is not None:
         _require_names(source, group, "group")
         if group in (label, *wanted, *(remembered.scores if remembered else ())):
@@ -74,27 +75,27 @@ def find_layout(source: Source, asked: ReadOptions) -> Layout:
                 " Name another column: group=NAME."
             )
     others = [name for name in names if name not in (label, group)]
-    if asked.scores is not None:
-        found = _asked_for(source, asked.scores, others)
-    elif remembered is None or (asked.by_position and not set(remembered.scores) <= set(names)):
-        found = _by_default(source, others, label, None if asked.by_position else classes)
+    if scores is not None:
+        chosen = _select_columns(source, scores, others)
+    elif remembered is None or (options.by_position and not set(remembered.scores) <= set(names)):
+        chosen = _by_default(source, others, label, None if options.by_position else classes)
     else:
-        found = _find_remembered(source, remembered.scores, others, classes)
-    types = (str(field_of(schema, column, "the table").type) for column in found.columns)
-    refuse_half_types(zip(types, (f" in column {column!r}" for column in found.columns), strict=True), "the table")
-    columns = found.columns
+        chosen = _find_again(source, remembered.scores, others, classes)
+    columns = chosen.columns
+    types = ((str(field_of(schema, column, "the table").type), f" in column {column!r}") for column in columns)
+    refuse_half_types(types, "the table")
     if len(columns) == 1:
-        named, order = _list_classes(source, columns[0], classes, by_position=asked.by_position)
+        named, order = _list_classes(source, columns[0], classes, by_position=options.by_position)
         return Layout(columns, named, label, order, bool(classes or source.class_names), group)
     _require_numbers(schema, columns)
     if classes is not None:
-        columns = _in_order_of(classes, found, by_position=asked.by_position)
+        columns = _in_order_of(classes, chosen, by_position=options.by_position)
         return Layout(columns, classes, label, None, True, group)
-    pairs = list(zip(found.names, columns, strict=True))
-    if all(isinstance(name, int) for name in found.names):  # p_10 may stand before p_2: numbers in their own order
+    pairs = list(zip(chosen.names, columns, strict=True))
+    if all(isinstance(name, int) for name in chosen.names):  # p_10 may stand before p_2
         pairs.sort(key=lambda pair: pair[0])
-    own = check_classes(name for name, _ in pairs)
-    return Layout(tuple(column for _, column in pairs), own, label, group=group)
+    by_name = check_classes(name for name, _ in pairs)
+    return Layout(tuple(column for _, column in pairs), by_name, label, group=group)
 
 
 def _require_names(source: Source, column: str, role: Literal["label", "group"]) -> None:
@@ -106,19 +107,19 @@ def _require_names(source: Source, column: str, role: Literal["label", "group"])
         group = "column that says to which group, such as a patient, a row belongs"
         where = group if role == "group" else "label column"
         raise ColumnsError(f"{problem}. Name the {where}: {role}=NAME. The columns are {shorten(names, 20)}.")
-    given = kind = source.schema.field(column).type
+    stored = kind = source.schema.field(column).type
     while pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
         kind = kind.value_type
     is_view = getattr(pa.types, "is_string_view", lambda _kind: False)
     is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind) or is_view(kind)
     if not (source.has_text_labels or is_text or _is_number(kind) or pa.types.is_boolean(kind)):
         raise InputError(
-            f"{role} column {column!r} holds {given}: {role}s must be text, numbers or booleans. Convert it, or "
+            f"{role} column {column!r} holds {stored}: {role}s must be text, numbers or booleans. Convert it, or "
             f"name another column: {role}=NAME."
         )
 
 
-def _asked_for(source: Source, scores: str, names: Sequence[str]) -> ScoreColumns:
+def _select_columns(source: Source, scores: str, names: Sequence[str]) -> ScoreColumns:
     """The columns that a pattern or a list names."""
     parts = [scores] if scores in names else [part.strip() for part in scores.split(",")]
     hits = [[part] if part in names else _matching(names, part) for part in parts]
@@ -140,7 +141,7 @@ def _asked_for(source: Source, scores: str, names: Sequence[str]) -> ScoreColumn
     )
 
 
-def _find_remembered(
+def _find_again(
     source: Source, scores: tuple[str, ...], names: Sequence[str], classes: tuple[Label, ...] | None
 ) -> ScoreColumns:
     """The columns of another table, or, where none is here, those that say the names of the same classes."""
@@ -149,9 +150,9 @@ def _find_remembered(
         return ScoreColumns(scores, classes if classes and len(scores) > 1 else scores)
     if classes and set(scores).isdisjoint(names):
         with suppress(ColumnsError):
-            found = _by_default(source, names, None, classes)
-            if sorted(map(str, map(text_of, found.names))) == sorted(map(str, map(text_of, classes))):
-                return found
+            chosen = _by_default(source, names, None, classes)
+            if sorted(map(str, map(text_of, chosen.names))) == sorted(map(str, map(text_of, classes))):
+                return chosen
     by_class = f", nor columns p_NAME or NAME for each of the classes {shorten(classes)}" if classes else ""
     raise ColumnsError(
         f"the scores were read from the columns {shorten(scores)}, but this table has no column {shorten(missing)}"
@@ -243,35 +244,35 @@ def class_names(columns: Sequence[str], pattern: str) -> tuple[Label, ...]:
     return numbers_if_all(columns)
 
 
-def _in_order_of(classes: tuple[Label, ...], found: ScoreColumns, *, by_position: bool) -> tuple[str, ...]:
+def _in_order_of(classes: tuple[Label, ...], chosen: ScoreColumns, *, by_position: bool) -> tuple[str, ...]:
     """The column of each class: by name; in their order if asked for, or if columns of other names are listed."""
-    places, missing = _places(classes, found.names)
+    places, missing = _places(classes, chosen.names)
     if not missing:
-        return tuple(found.columns[place] for place in places)
-    if not by_position and (not found.is_listed or len(missing) < len(classes)):
+        return tuple(chosen.columns[place] for place in places)
+    if not by_position and (not chosen.is_listed or len(missing) < len(classes)):
         raise InputError(
-            f"no score column for class {shorten(missing)}: {len(found.names)} score columns give the classes "
-            f"{shorten(found.names)}. Name the classes as the columns do, or match columns and classes in their "
+            f"no score column for class {shorten(missing)}: {len(chosen.names)} score columns give the classes "
+            f"{shorten(chosen.names)}. Name the classes as the columns do, or match columns and classes in their "
             "order with by_position=True."
         )
-    if len(classes) != len(found.columns):
+    if len(classes) != len(chosen.columns):
         raise InputError(
-            f"{len(found.columns)} score columns but {len(classes)} classes: matched in their order, both must be "
-            "equally many."
+            f"{len(chosen.columns)} score columns but {len(classes)} classes: matched in their order, both must "
+            "be equally many."
         )
-    return found.columns
+    return chosen.columns
 
 
 def _places(classes: tuple[Label, ...], names: tuple[Label, ...]) -> tuple[tuple[int, ...], list[Label]]:
     """Where the classes are among the names, and those that are not."""
     places = places_by_text(names)
-    found = [places.get(str(text_of(name))) for name in classes]
-    missing = [name for name, place in zip(classes, found, strict=True) if place is None]
-    return tuple(place for place in found if place is not None), missing
+    positions = [places.get(str(text_of(name))) for name in classes]
+    missing = [name for name, place in zip(classes, positions, strict=True) if place is None]
+    return tuple(place for place in positions if place is not None), missing
 
 
 def _list_classes(
-    source: Source, column: str, given: tuple[Label, ...] | None, *, by_position: bool
+    source: Source, column: str, classes: tuple[Label, ...] | None, *, by_position: bool
 ) -> tuple[tuple[Label, ...], tuple[int, ...] | None]:
     """The classes of a column of lists, and where their entries are if not in this order."""
     kind, length = source.schema.field(column).type, None
@@ -287,20 +288,20 @@ def _list_classes(
     if length is None:
         raise InputError(f"score column {column!r} holds no list at all: the table has no usable row.")
     inside = None if source.class_names is None else check_classes(source.class_names)
-    for names in (inside, given):
+    for names in (inside, classes):
         if names is not None and len(names) != length:
             raise InputError(
                 f"score column {column!r} holds lists of {length}, but {len(names)} classes are named."
             )
-    if given is None or inside is None or by_position:
-        return given or inside or check_classes(range(length)), None
-    order, missing = _places(given, inside)
+    if classes is None or inside is None or by_position:
+        return classes or inside or check_classes(range(length)), None
+    order, missing = _places(classes, inside)
     if missing:
         raise InputError(
             f"no scores for class {shorten(missing)}: class_names are {shorten(inside)}. Name the classes so, "
             "or match them in their order with by_position=True."
         )
-    return given, None if order == tuple(range(length)) else order
+    return classes, None if order == tuple(range(length)) else order
 
 
 def _is_list(kind: Any) -> bool:

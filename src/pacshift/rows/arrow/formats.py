@@ -157,11 +157,11 @@ class Csv(FileSource):
         # about columns, or see one with a long name.
         if header[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
             raise InputError(f"cannot read {file}: it is in UTF-16, and CSV is read in UTF-8. Save it in UTF-8.")
-        found = max(b";", b"\t", key=header.count)
-        if found in header and b"," not in header:
+        separator = max(b";", b"\t", key=header.count)
+        if separator in header and b"," not in header:
             raise InputError(
-                f"cannot read {file}: its columns are separated by {'tabs' if found != b';' else repr(';')}, and "
-                "CSV is read with commas. Save it with commas, and with points in numbers."
+                f"cannot read {file}: its columns are separated by {'tabs' if separator != b';' else repr(';')}, "
+                "and CSV is read with commas. Save it with commas, and with points in numbers."
             )
         with pyarrow.csv.open_csv(file) as reader:
             schema = reader.schema
@@ -247,13 +247,13 @@ class Npz(Source):
                 f"{file}: it must hold numbers {self._scores or SCORES!r} in a matrix; it holds "
                 f"{ {name: array.shape for name, array in arrays.items()} }. Name the scores: scores=NAME."
             )
-        given = arrays[main]
-        if main == scores and (given.ndim != 2 or given.dtype.kind not in "fiu" or given.shape[1] < 2):
+        matrix = arrays[main]
+        if main == scores and (matrix.ndim != 2 or matrix.dtype.kind not in "fiu" or matrix.shape[1] < 2):
             raise InputError(
                 f"{file}: {main!r} must hold numbers with one column per class, at least "
-                f"2; it holds {given.dtype} of shape {given.shape}."
+                f"2; it holds {matrix.dtype} of shape {matrix.shape}."
             )
-        columns, n_rows = dict[str, Any](), len(given)
+        columns, n_rows = dict[str, Any](), len(matrix)
         for name, array in arrays.items():
             is_label = name in (LABELS, self._label)
             is_one = array.shape == (n_rows,) and array.dtype.kind in "fiubU"

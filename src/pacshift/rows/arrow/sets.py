@@ -146,14 +146,14 @@ def write_sets(
         keep=False,
     )
     assert isinstance(rows, ArrowRows)  # there are no groups
-    given: Any = () if is_frame(table) else [table] if isinstance(table, (str, os.PathLike)) else table
+    tables: Any = () if is_frame(table) else [table] if isinstance(table, (str, os.PathLike)) else table
     require_columns(keep, rows.column_names, taken=(SET, SET_SIZE))
     nested = [name for name in keep if pa.types.is_nested(rows.source.schema.field(name).type)]
     if nested and kind == "csv":
         raise InputError(
             f"cannot keep {shorten(nested)} in a CSV file, which has no lists. Write .parquet or .feather instead."
         )
-    check_output(output, overwrite=overwrite, inputs=[*given, *rows.source.files])
+    check_output(output, overwrite=overwrite, inputs=[*tables, *rows.source.files])
 
     names = pa.array(list(map(str, certificate.classes)) if kind == "csv" else shown_names(certificate.classes))
 
@@ -164,21 +164,21 @@ def write_sets(
     total = np.zeros(len(certificate.classes) + 1, np.int64)
     with atomic_write(output, overwrite=overwrite) as draft, ExitStack() as stack:
         writer = None
-        for made in rows.map(made_of, keep=keep, progress=progress):
-            if made is None:
+        for sets in rows.map(made_of, keep=keep, progress=progress):
+            if sets is None:
                 continue
             try:
                 if kind == "csv":
-                    text = pc.binary_join(made.column(SET), _SEPARATOR)
-                    shown = escape_batch(made.set_column(made.schema.get_field_index(SET), SET, text))
+                    text = pc.binary_join(sets.column(SET), _SEPARATOR)
+                    shown = escape_batch(sets.set_column(sets.schema.get_field_index(SET), SET, text))
                 else:
-                    shown = made
+                    shown = sets
                 writer = writer or stack.enter_context(_WRITERS[kind](draft, shown.schema))
                 writer.write_batch(shown)
             except pa.ArrowException as error:
-                said = str(error).splitlines()[0].rstrip(".")
-                raise InputError(f"cannot write the sets as {kind}: {said}. Keep other columns.") from None
-            total += np.bincount(made.column(SET_SIZE).drop_null(), minlength=len(total))
+                reason = str(error).splitlines()[0].rstrip(".")
+                raise InputError(f"cannot write the sets as {kind}: {reason}. Keep other columns.") from None
+            total += np.bincount(sets.column(SET_SIZE).drop_null(), minlength=len(total))
     n_bad = rows.last.faults.n_rows
     if keep_invalid:
         return SetsWritten(rows.last.n_rows, 0, total, n_bad)

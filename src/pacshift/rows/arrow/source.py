@@ -49,9 +49,9 @@ def readable(what: object, remedy: str) -> Iterator[None]:
     except PacshiftError:
         raise
     except Exception as error:  # damage shows as IndexError, zlib.error, SystemError, MemoryError and others
-        said = str(error).splitlines()[0].rstrip(".") if str(error) else type(error).__name__
-        said += " (is the memory enough?)" if isinstance(error, MemoryError) else ""
-        raise InputError(f"cannot read {what}: {said}. {remedy}") from None
+        reason = str(error).splitlines()[0].rstrip(".") if str(error) else type(error).__name__
+        reason += " (is the memory enough?)" if isinstance(error, MemoryError) else ""
+        raise InputError(f"cannot read {what}: {reason}. {remedy}") from None
 
 
 def readable_file(file: str | Path) -> Any:
@@ -132,21 +132,21 @@ class Source(ABC):
 
     def label_values(self, column: str) -> list[Any]:
         """The different labels of a column; stops where there are too many for labels."""
-        found: dict[Any, None] = {}
+        labels: dict[Any, None] = {}
         for batch in self.batches([], 1, [column]):
-            found |= dict.fromkeys(pc.unique(without_codes(batch.data.column(0))).to_pylist())
-            if len(found) > MAX_LABEL_VALUES:
+            labels |= dict.fromkeys(pc.unique(without_codes(batch.data.column(0))).to_pylist())
+            if len(labels) > MAX_LABEL_VALUES:
                 break
-        return list(found)
+        return list(labels)
 
 
 def require_fields(schema: Any, fields: Sequence[Any], file: str, first: Path | None) -> None:
     """Refuse a file that lacks columns, or whose columns have not the types of the ``first`` file."""
     for field in fields:
-        found = field_of(schema, field.name, file).type
-        if first is not None and found != field.type:
+        stored = field_of(schema, field.name, file).type
+        if first is not None and stored != field.type:
             raise InputError(
-                f"{file}: column {field.name!r} is {found}, but {field.type} in {first}. Files of one table must "
+                f"{file}: column {field.name!r} is {stored}, but {field.type} in {first}. Files of one table must "
                 "agree: cast one of them."
             )
 

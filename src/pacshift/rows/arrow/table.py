@@ -207,29 +207,29 @@ def read_rows(
     groups were chosen. A small table stays in memory where ``keep`` says so. ``within`` gives the period of each
     row, where there is one row per group and period.
     """
-    asked = ReadOptions(**reading)
+    options = ReadOptions(**reading)
     if like is not None:
-        classes, columns = asked.classes or like.classes, asked.columns or like.columns
-        asked = replace(asked, classes=classes, columns=columns, softmax=asked.softmax or like.softmax)
+        classes, columns = options.classes or like.classes, options.columns or like.columns
+        options = replace(options, classes=classes, columns=columns, softmax=options.softmax or like.softmax)
     kind_of_rows: type[ArrowRows] = ArrowRows
     try:
         source: Source
         if hasattr(paths, "mapInArrow"):  # a data frame of Spark
             from pacshift.rows.spark import SparkRows, SparkSource
 
-            kind_of_rows, source = SparkRows, SparkSource(paths, asked.scores, asked.columns)
+            kind_of_rows, source = SparkRows, SparkSource(paths, options.scores, options.columns)
         else:
-            source = open_source(paths, label=asked.label, scores=asked.scores, columns=asked.columns)
-        if with_group and asked.group is None and like is not None:
-            asked = replace(asked, group=_group_of(like, source))
-        layout = find_layout(source, asked)
+            source = open_source(paths, label=options.label, scores=options.scores, columns=options.columns)
+        if with_group and options.group is None and like is not None:
+            options = replace(options, group=_group_of(like, source))
+        layout = find_layout(source, options)
     except ColumnsError as error:
         if name == "table":
             raise
-        said = str(error)
+        message = str(error)
         if name == "target":  # whose labels have a parameter of their own
-            said = said.replace("label=NAME", "target_labels=NAME")
-        raise ColumnsError(f"{name}: {said}") from None
+            message = message.replace("label=NAME", "target_labels=NAME")
+        raise ColumnsError(f"{name}: {message}") from None
     kind: Labels = "none" if layout.label is None else "some" if some_labels else "all"
     files = ", ".join(map(str, source.files[:3])) + (", ..." if len(source.files) > 3 else "")
     rows = kind_of_rows(
@@ -237,8 +237,8 @@ def read_rows(
         role=role or ("target" if kind != "all" else "source"),
         classes=layout.classes,
         labels=kind,
-        softmax=asked.softmax,
-        drop_invalid=resolve_drop(asked.drop_invalid),
+        softmax=options.softmax,
+        drop_invalid=resolve_drop(options.drop_invalid),
         grid=grid,
         described=files or "the frame",
         watch=watch,
@@ -246,7 +246,7 @@ def read_rows(
         layout=layout,
         kept=BatchCache(keep),
     )
-    if asked.group is None or rows.again == "never":  # a cluster chooses by itself
+    if options.group is None or rows.again == "never":  # a cluster chooses by itself
         return rows
     return OnePerGroup.of(rows, within=within, labels_per=labels_per)
 
@@ -299,15 +299,15 @@ class ArrowRows(CheckedRows):
             return
         others = [name for name in dict.fromkeys(keep) if name not in layout.needed]
         named = layout.needed[len(layout.columns) :]
-        found, n_bytes = list[Records](), 0
+        batches, n_bytes = list[Records](), 0
         for batch in self.source.batches(layout.columns, len(layout.classes), named, others):
             if kept.wanted:
                 n_bytes += batch.n_bytes
-                found.append(batch)
+                batches.append(batch)
                 if n_bytes > MAX_KEPT_BYTES:
-                    kept.wanted, found = False, []
+                    kept.wanted, batches = False, []
             yield batch
-        kept.records, kept.columns = found, frozenset(keep)
+        kept.records, kept.columns = batches, frozenset(keep)
 
     def unlabelled(self) -> "ArrowRows":
         return replace(self, labels="none")
@@ -327,22 +327,22 @@ class ArrowRows(CheckedRows):
     def hashes(self) -> "AbstractContextManager[Mapping[str, Any]]":
         return sha256_beside(self.source.files)
 
-    def inputs(self, found: Pass, digests: Mapping[str, str]) -> tuple[Input, ...]:
+    def inputs(self, scan: Pass, digests: Mapping[str, str]) -> tuple[Input, ...]:
         """The files that were counted; of a frame only what was left out has to be said."""
         assert self.columns is not None
         if not self.source.files:
             return tuple(
-                table_input(self.columns, None, one, None) for one in found.files.values() if one.faults.n_rows
+                table_input(self.columns, None, read, None) for read in scan.files.values() if read.faults.n_rows
             )
-        counted = {file: found.files[str(file)] for file in self.source.files if str(file) in found.files}
+        counted = {file: scan.files[str(file)] for file in self.source.files if str(file) in scan.files}
         return tuple(
-            table_input(self.columns, file.name, one, digests.get(str(file))) for file, one in counted.items()
+            table_input(self.columns, file.name, read, digests.get(str(file))) for file, read in counted.items()
         )
 
 
-def table_input(columns: Columns, name: str | None, found: FileRows, sha256: str | None) -> Input:
+def table_input(columns: Columns, name: str | None, rows: FileRows, sha256: str | None) -> Input:
     """What a tally says about a table that was counted."""
     role: Role = "target" if columns.label is None else "source"
-    read, faults = columns.scores if columns.label is None else (columns.label, *columns.scores), found.faults
-    said = None if name is None else printable(name)
-    return Input(role, said, found.n_given, read, sha256, faults.n_rows, faults.why, found.n_rows)
+    read, faults = columns.scores if columns.label is None else (columns.label, *columns.scores), rows.faults
+    shown_name = None if name is None else printable(name)
+    return Input(role, shown_name, rows.n_given, read, sha256, faults.n_rows, faults.why, rows.n_rows)
