@@ -11,7 +11,8 @@ import pyarrow.parquet
 
 from commands import NAMES, Data, bad, good, run
 from pacshift import Certificate, Tally, calibrate
-from pacshift.cli.console import in_flags
+from pacshift.cli.console import CommandLine
+from pacshift.errors import speak
 from pacshift.report import render_report
 
 
@@ -41,7 +42,8 @@ def test_calibrate_says_and_writes_what_the_library_gives(data: Data, tmp_path: 
 def test_everything_is_printed_if_asked_for(data: Data, tmp_path: Path) -> None:
     out = tmp_path / "c.json"
     shown = good("calibrate", data.source, data.target, "-o", out, "--full").stdout
-    said = in_flags(Certificate.load(out).explain(full=True))
+    with speak(CommandLine()):
+        said = Certificate.load(out).explain(full=True)
     assert " ".join(shown.split()).startswith(" ".join(said.split()))
     assert "class_epsilon=" not in shown
 

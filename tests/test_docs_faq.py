@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pacshift.cli.console import in_flags
+from pacshift.cli.console import CommandLine
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = (ROOT / "docs" / "faq.md").read_text(encoding="utf-8")
@@ -16,7 +16,7 @@ GAP = "…"
 
 
 def texts_of(module: ast.Module) -> Iterator[str]:
-    """All texts of a module; what is filled in is a gap, or a constant of the module."""
+    """All texts of a module; what is filled in is a gap, a flag, or a constant of the module."""
     assigned = [node for node in module.body if isinstance(node, ast.Assign)]
     constants = {
         ast.unparse(node.targets[0]): str(node.value.value)
@@ -27,7 +27,9 @@ def texts_of(module: ast.Module) -> Iterator[str]:
         if isinstance(part, ast.JoinedStr):
             for known in ({}, constants):
                 filled = [
-                    known.get(ast.unparse(v.value), GAP) for v in part.values if isinstance(v, ast.FormattedValue)
+                    flag_of(v.value) or known.get(ast.unparse(v.value), GAP)
+                    for v in part.values
+                    if isinstance(v, ast.FormattedValue)
                 ]
                 said = [v.value if isinstance(v, ast.Constant) else filled.pop(0) for v in part.values]
                 yield "".join(map(str, said))
@@ -35,11 +37,19 @@ def texts_of(module: ast.Module) -> Iterator[str]:
             yield part.value
 
 
+def flag_of(value: ast.expr) -> str | None:
+    """The flag in place of a parameter that the text names."""
+    match value:
+        case ast.Call(func=ast.Name(id="param"), args=[ast.Constant(value=str(text))]):
+            return CommandLine().parameter(text)
+    return None
+
+
 @pytest.fixture(scope="module")
 def messages() -> list[str]:
     """Every text of the source, as the command line shows it."""
     files = sorted((ROOT / "src").rglob("*.py"))
-    return [in_flags(text) for file in files for text in texts_of(ast.parse(file.read_text(encoding="utf-8")))]
+    return [text for file in files for text in texts_of(ast.parse(file.read_text(encoding="utf-8")))]
 
 
 def is_message(quoted: str, messages: list[str]) -> bool:

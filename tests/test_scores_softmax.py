@@ -175,12 +175,12 @@ def test_a_table_of_probabilities_goes_through_no_second_softmax(tmp_path: Path)
 def test_raw_logits_get_a_note_with_the_remedy(caplog: pytest.LogCaptureFixture) -> None:
     made = calibrate(SOURCE, LABELS, TARGET)
     (note,) = (note for note in made.notes if "logits" in note)
-    assert "softmax=True" in note
+    assert "take their softmax" in note
     assert note in made.explain()
     assert [record.getMessage() for record in caplog.records if record.levelname == "WARNING"] == [note]
     caplog.clear()
     calibrate(Tally.from_scores(SOURCE, LABELS) + Tally.from_target(TARGET))
-    assert "softmax=True" in caplog.text
+    assert "take their softmax" in caplog.text
 
 
 @pytest.mark.parametrize("scores", [softmax(SOURCE), np.log(softmax(SOURCE)), 100 * softmax(SOURCE)])
@@ -223,11 +223,11 @@ def test_commands_take_logits_by_one_flag_and_name_it(tmp_path: Path) -> None:
         pd.DataFrame({"z": list(rows), "label": LABELS}).to_parquet(path)
     made, of_logits, plain = tmp_path / "c.json", tmp_path / "s.tally", tmp_path / "t.tally"
     asked = ("calibrate", source, target, "--scores", "z", "-o", made)
-    assert "take their softmax: --softmax; sets are often" in " ".join(good(*asked).stdout.split())
+    assert "take their softmax; sets are often" in " ".join(good(*asked).stdout.split())
     good(*asked, "--softmax", "--force")
     assert Certificate.load(made).softmax
     counting = ("--label", "label", "--scores", "z", "-o")
-    assert "take their softmax: --softmax; sets are often" in good("tally", target, *counting, plain).stderr
+    assert "take their softmax; sets are often" in good("tally", target, *counting, plain).stderr
     assert good("tally", source, *counting, of_logits, "--softmax").stderr == ""
     said = bad("calibrate", of_logits, plain, "-o", tmp_path / "d.json")
     assert "do not add. Count all of them from logits with --softmax" in said

@@ -208,7 +208,7 @@ def test_some_copies_are_warned_of_and_remembered() -> None:
 
 def test_a_target_of_copies_is_warned_of_and_a_monitor_goes_on() -> None:
     scores, labels = drawn(1000, 1)
-    with pytest.warns(UserWarning, match=r"^target: every row is there 5 times: .* target_groups="):
+    with pytest.warns(UserWarning, match=r"^target: every row is there 5 times: .* name their groups"):
         made = calibrate(scores, labels, np.repeat(TARGET, 5, axis=0))
     assert "every row is there 5 times" in made.notes[0]
     monitor = Monitor(Tally.from_scores(scores, labels))
@@ -227,7 +227,7 @@ def test_commands_refuse_copies_and_say_a_note_once(data: Data, tmp_path: Path) 
     twice, some = tmp_path / "twice.parquet", tmp_path / "some.parquet"
     pa.parquet.write_table(pa.concat_tables([table, table]), twice)
     assert "source: every row is there 2 times" in bad("calibrate", twice, data.target, "-o", out)
-    assert "or give --group if" in bad("accept", twice, data.target, "-o", out)
+    assert "or name their groups if" in bad("accept", twice, data.target, "-o", out)
     for command in ("compare", "prevalence"):
         assert "source: every row is there 2 times" in bad(command, twice, data.target)
     pa.parquet.write_table(pa.concat_tables([table, table[: len(table) // 2]]), some)

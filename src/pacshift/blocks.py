@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike
 from pacshift import bounds
 from pacshift.arrays import BoolArray, FloatArray, IntArray, RngLike
 from pacshift.bounds import Interval
-from pacshift.errors import InputError
+from pacshift.errors import InputError, param
 from pacshift.methods import point_weights, ps_w, weight_box
 from pacshift.methods.weight_box import EmptyBox, NoBox
 from pacshift.mix import region
@@ -261,6 +261,8 @@ def pac_threshold(scores: ArrayLike, *, epsilon: float, delta: float) -> float:
     values = _numbers(scores, "scores")
     if values.ndim != 1 or not np.isfinite(values).all():
         found = f"the shape {values.shape}" if values.ndim != 1 else "NaN or infinity"
-        raise InputError(f"scores must be one finite number per row, got {found}. Leave out rows without one.")
+        raise InputError(
+            f"{param('scores')} must be one finite number per row, got {found}. Leave out rows without one."
+        )
     cut = binomial_cut(len(values), epsilon=epsilon, delta=delta)
     return -np.inf if cut < 0 else float(np.sort(values)[cut])

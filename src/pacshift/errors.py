@@ -1,14 +1,23 @@
-"""Everything pacshift raises or warns. A message says what is wrong, the rule, the value and the remedy."""
+"""Everything pacshift raises or warns. A message says what is wrong, the rule, the value and the remedy.
+
+A message is made in the words of whoever will read it: Python's, those of the command line, or an estimator's.
+Nothing in it is replaced afterwards, so the name of a file comes through as it is, whatever it looks like.
+"""
 
 import contextlib
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
+from dataclasses import dataclass
 from functools import wraps
 from traceback import walk_stack
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from pacshift.words.visible import visible
+
+if TYPE_CHECKING:
+    from pacshift.labels.refusal import Attempt
 
 Verb = TypeVar("Verb", bound=Callable[..., Any])
 
@@ -43,6 +52,67 @@ def install_line(extra: str) -> str:
     """
     where = ", in your checkout of pacshift" if PACKAGE == "." else ""
     return f"Install it{where}: pip install '{PACKAGE}[{extra}]'"
+
+
+@dataclass(frozen=True, slots=True)
+class LabelCommands:
+    """How labels certify what was refused: lines that draw the rows and use their labels, and both in words."""
+
+    draw: str = ""
+    again: str = ""
+    in_words: str = ""
+
+
+class Speech:
+    """How Python writes what messages name. A subclass says how others write the same."""
+
+    def parameter(self, text: str) -> str:
+        """A parameter, alone or with a value: ``epsilon``, ``known_mix=``, ``softmax=True``, ``label=NAME``."""
+        return text
+
+    def label_commands(self, attempt: "Attempt") -> LabelCommands:
+        """How labels of the target certify what was refused."""
+        *looks, budget = attempt.looks
+        numbers = f"budget={budget}, looks={tuple(looks)}, epsilon={attempt.epsilon!r}, delta={attempt.delta!r}"
+        groups = ", groups=target_groups" if attempt.has_target_groups else ""
+        method = "" if attempt.with_method is None else f"method={attempt.with_method!r}, "
+        return in_python(
+            f"pacshift.label_sheet(target, {numbers}{groups}).save('to_label.csv')",
+            f"{attempt.verb}(..., {method}labelled='to_label.csv')",
+        )
+
+
+def in_python(draw: str, again: str) -> LabelCommands:
+    """Two lines of Python, and what they are for."""
+    return LabelCommands(draw, again, f"{draw} draws the rows, and {again} certifies")
+
+
+PYTHON = Speech()
+_speech: ContextVar[Speech] = ContextVar("speech", default=PYTHON)
+
+
+def current_speech() -> Speech:
+    """How messages are worded now."""
+    return _speech.get()
+
+
+@contextlib.contextmanager
+def speak(speech: Speech) -> Iterator[None]:
+    """Word messages in this way."""
+    token = _speech.set(speech)
+    try:
+        yield
+    finally:
+        _speech.reset(token)
+
+
+def param(text: str) -> str:
+    """A parameter that a message names, as whoever reads the message writes it.
+
+    >>> f"Name the label column: {param('label=NAME')}."
+    'Name the label column: label=NAME.'
+    """
+    return current_speech().parameter(text)
 
 
 def users_line() -> int:

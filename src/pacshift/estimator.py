@@ -15,8 +15,8 @@ from pacshift.arrays import Label, RngLike
 from pacshift.certificate import Certificate
 from pacshift.certification.calibrate import calibrate
 from pacshift.defaults import DELTA, EPSILON
-from pacshift.errors import AssumptionError, InputError, MissingExtraError, PacshiftError
-from pacshift.labels.refusal import with_lines
+from pacshift.errors import InputError, LabelCommands, MissingExtraError, PacshiftError, Speech, in_python, speak
+from pacshift.labels.refusal import Attempt
 from pacshift.labels.sheet import LabelSheet, label_sheet
 from pacshift.methods import Method
 from pacshift.methods.ps_lp import ClassBalance
@@ -250,7 +250,7 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
                 "never_empty",
             )  # all others are called as in calibrate
             asked = {name: value for name, value in self.get_params(deep=False).items() if name not in apart}
-            try:
+            with speak(_EstimatorSpeech()):
                 self.certificate_ = calibrate(
                     source,
                     column_or_1d(y_source, warn=True),
@@ -266,8 +266,6 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
                     labelled=labelled,
                     **asked,
                 )
-            except AssumptionError as refusal:
-                raise _in_our_words(refusal, groups=target_groups is not None) from None
             if never_empty:
                 self.certificate_ = self.certificate_.without_empty_sets()
         return self
@@ -493,20 +491,17 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
         return np.column_stack([-values, values]) if values.ndim == 1 else values
 
 
-def _in_our_words(refusal: AssumptionError, *, groups: bool) -> AssumptionError:
-    """The refusal with lines of this estimator: it takes features where ``pacshift.label_sheet`` takes scores."""
-    if refusal.attempt is None:  # labels were given: more of them are no way on
-        return refusal
-    *looks, budget = refusal.attempt.looks or (0,)
-    of = ", groups=target_groups" if groups else ""
-    method = refusal.attempt.with_method
-    first = "" if method is None else f"set_params(method={method!r})."
-    return with_lines(
-        refusal,
-        draw=f"model.label_sheet(X_target, budget={budget}, looks={tuple(looks)}{of}).save('to_label.csv')",
-        again=f"model.{first}calibrate(..., labelled='to_label.csv')",
-        sentence="{draw} draws the rows, and {again} certifies",
-    )
+class _EstimatorSpeech(Speech):
+    """Lines of this estimator: it takes features where ``pacshift.label_sheet`` takes scores."""
+
+    def label_commands(self, attempt: Attempt) -> LabelCommands:
+        *looks, budget = attempt.looks
+        groups = ", groups=target_groups" if attempt.has_target_groups else ""
+        method = "" if attempt.with_method is None else f"set_params(method={attempt.with_method!r})."
+        return in_python(
+            f"model.label_sheet(X_target, budget={budget}, looks={tuple(looks)}{groups}).save('to_label.csv')",
+            f"model.{method}calibrate(..., labelled='to_label.csv')",
+        )
 
 
 def set_scorer(X_target: Any = None) -> Callable[[Any, Any, Any], float]:

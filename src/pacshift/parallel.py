@@ -5,6 +5,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import copy_context
 from functools import cache
 from itertools import pairwise
 from threading import RLock
@@ -23,7 +24,7 @@ def map_ordered(jobs: Iterable[Callable[[], _Result]], *, n_ahead: int | None = 
     with ThreadPoolExecutor(n_workers) as pool:
         try:
             for job in jobs:
-                waiting.append(pool.submit(job))
+                waiting.append(pool.submit(copy_context().run, job))
                 if len(waiting) > max_waiting:
                     yield waiting.popleft().result()
             while waiting:
@@ -58,7 +59,7 @@ def run_all(jobs: Sequence[Callable[[], _Result]]) -> list[_Result]:
 
     with ThreadPoolExecutor(n_workers - 1) as pool:
         for _ in range(n_workers - 1):
-            pool.submit(work)
+            pool.submit(copy_context().run, work)
         try:
             work()
         finally:
@@ -72,7 +73,7 @@ def in_background(job: Callable[[], _Result]) -> "Future[_Result]":
     """The future result of a job that is done in a thread, beside what comes next."""
     pool = ThreadPoolExecutor(1)
     try:
-        return pool.submit(job)
+        return pool.submit(copy_context().run, job)
     finally:
         pool.shutdown(wait=False)
 

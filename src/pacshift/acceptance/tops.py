@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacshift.arrays import BoolArray, FloatArray, IntArray
-from pacshift.errors import InputError
+from pacshift.errors import InputError, param
 from pacshift.scores.kind import ScoreKind
 from pacshift.tally.cells import CONFIDENCE_EDGES, Cells
 from pacshift.tally.coins import coins
@@ -73,7 +73,7 @@ class TopScoreTable:
         if cells.bins != "confidence" or sums is None or sums[1] >= 2 * TALLY_CUTS[0]:
             raise InputError(
                 "a tally tells top scores apart only where they are probabilities that sum to 1: count with "
-                "softmax=True, or pass the rows themselves."
+                f"{param('softmax=True')}, or pass the rows themselves."
             )
         edges = np.concatenate([[-np.inf, -np.inf], TALLY_CUTS])
         return cls.sum([cls(cells.predicted, edges[cells.bin], cells.labels, cells.counts)])

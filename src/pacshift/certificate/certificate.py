@@ -27,7 +27,7 @@ from pacshift.certificate.file import FORMAT, VERSION, sealed_fields, to_documen
 from pacshift.certificate.predictor import Predictor
 from pacshift.certificate.provenance import Provenance
 from pacshift.certificate.sql import Dialect, set_expression
-from pacshift.errors import InputError
+from pacshift.errors import InputError, param
 from pacshift.files.codec import parse_document, write_document
 from pacshift.files.reading import read_document
 from pacshift.methods import Guarantee, MethodFacts
@@ -343,9 +343,9 @@ class Certificate:
             checked = check_scores(scores, name="scores", classes=self.classes, columns=columns)
         if checked.values.dtype == np.float32 and not self.fits_single:
             raise InputError(
-                "scores: thresholds of this certificate are too small or too large for single precision, which "
-                "would lose the scores at them. Pass scores in double precision (float64), as the model computes "
-                "them."
+                f"{param('scores')}: thresholds of this certificate are too small or too large for single "
+                "precision, which would lose the scores at them. Pass scores in double precision (float64), as "
+                "the model computes them."
             )
         if self.softmax:
             return to_probabilities(checked, name="scores")
@@ -407,13 +407,17 @@ class Certificate:
             If the certificate was made with a score function of your own, and it is not given; or the other way.
         """
         if score is not None and self.score in TRANSFORMS:
-            raise InputError(f"score= is for a function of your own; this certificate compares {self.score!r}.")
+            raise InputError(
+                f"{param('score=')} is for a function of your own; this certificate compares {self.score!r}."
+            )
         if score is not None:
             return resolve_transform(score)
         if self.transform is not None:
             return self.transform
         if self.score not in TRANSFORMS:
-            raise InputError("this certificate was made with a score function of your own: pass it as score=.")
+            raise InputError(
+                f"this certificate was made with a score function of your own: pass it as {param('score=')}."
+            )
         return TRANSFORMS[self.score]
 
     def without_empty_sets(self) -> "Certificate":

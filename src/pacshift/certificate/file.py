@@ -13,6 +13,7 @@ import numpy as np
 from pacshift.assumption import Assumption, Noticeable
 from pacshift.bounds import Interval
 from pacshift.certificate.provenance import Provenance
+from pacshift.errors import PYTHON, speak
 from pacshift.files import codec
 from pacshift.files.codec import COUNT, COUNTS, RATE, SHARE, TEXT, Entries, Kind, ListOf, OrNull, Value, record
 from pacshift.files.reading import read_document
@@ -187,7 +188,8 @@ def to_document(certificate: "Certificate") -> dict[str, Any]:
     values = {field.name: getattr(certificate, field.python) for field in FIELDS if field.name not in _MADE_HERE}
     if certificate.assumption is not None:
         values["assumption"] = certificate.assumption.with_largest_differences()
-    values["in_words"] = certificate.explain().splitlines()[:-1]  # but for where to read more
+    with speak(PYTHON):  # a file says the same whoever wrote it
+        values["in_words"] = certificate.explain().splitlines()[:-1]  # but for where to read more
     columns = (_per_class(getattr(certificate, field.python), len(certificate.classes)) for field in CLASS_FIELDS)
     values["classes"] = [dict(zip(CLASS.kinds, row, strict=True)) for row in zip(*columns, strict=True)]
     return codec.seal({"format": FORMAT, "version": VERSION} | DOCUMENT.write(values))

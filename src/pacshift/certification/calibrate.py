@@ -17,7 +17,7 @@ from pacshift.certification.certify import certify
 from pacshift.certification.counted import count, measured, opened
 from pacshift.certification.request import Request, check_request, require_fit
 from pacshift.defaults import DELTA, EPSILON
-from pacshift.errors import InputError, did_you_mean, users_line
+from pacshift.errors import InputError, did_you_mean, param, users_line
 from pacshift.labels.sheet import LabelSheet
 from pacshift.labels.sheet_file import fix_path
 from pacshift.methods import Method, resolve_method
@@ -279,8 +279,8 @@ def certified(
             fix_path(labels.file, data.labelled.path)  # later looks at it must plan the same
         except InputError as error:  # a folder that may only be read
             warnings.warn(  # no note of the certificate says it
-                f"{error} It should say what its thresholds are planned with: until it is filled in, "
-                "change neither its pilot, the source nor score=.",
+                f"{error} It should say what its thresholds are planned with: until it is filled in, change "
+                f"neither its pilot, the source nor {param('score=')}.",
                 RuntimeWarning,
                 stacklevel=users_line(),
             )

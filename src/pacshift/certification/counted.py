@@ -18,7 +18,7 @@ from pacshift.arrays import LabelsLike, ScoresLike, scipy
 from pacshift.certificate import Certificate
 from pacshift.certificate.provenance import Counting
 from pacshift.certification.request import Request
-from pacshift.errors import InputError, users_line
+from pacshift.errors import InputError, param, users_line
 from pacshift.labels.labelled import by_sheet, by_tally, split_at_random
 from pacshift.labels.sheet import LabelSheet
 from pacshift.methods import Method
@@ -94,16 +94,20 @@ def opened(
     """
     if not isinstance(source_scores, Tally):
         if isinstance(target_labels, Tally):
-            raise InputError("target_labels is a tally, but the source is not: pass labels of the target's rows.")
+            raise InputError(
+                f"{param('target_labels')} is a tally, but the source is not: pass labels of the target's rows."
+            )
         rows = pair(source_scores, source_labels, target_scores, target_labels=target_labels, **about)
         return *rows, LabelSheet.load(labelled) if isinstance(labelled, (str, os.PathLike)) else labelled
     about |= {"source_labels": source_labels, "target_scores": target_scores, "labelled": labelled, "score": score}
     for name in (name for name, value in about.items() if value is not None and value is not False):
-        raise InputError(f"{name} is about rows, but a tally holds counts alone. Leave it out, or pass rows.")
+        raise InputError(
+            f"{param(name)} is about rows, but a tally holds counts alone. Leave it out, or pass rows."
+        )
     if target_labels is not None and not isinstance(target_labels, Tally):
         raise InputError(
-            "target_labels must be a tally of the labelled target rows, as the first argument is a tally: "
-            "Tally.from_scores of them."
+            f"{param('target_labels')} must be a tally of the labelled target rows, as the first argument is a "
+            "tally: Tally.from_scores of them."
         )
     return source_scores, None, target_labels
 
@@ -142,7 +146,9 @@ def count(
     request = request.for_classes(tally.classes)
     if isinstance(labelled, LabelSheet):
         if target is None:
-            raise InputError("labelled is a sheet of target rows, but target_scores is None. Pass the scores too.")
+            raise InputError(
+                f"{param('labelled')} is a sheet of target rows, but target_scores is None. Pass the scores too."
+            )
         rows = by_sheet(
             source,
             target,

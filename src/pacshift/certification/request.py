@@ -10,11 +10,11 @@ import numpy as np
 from pacshift.arrays import Label, RngLike
 from pacshift.bounds import Interval
 from pacshift.defaults import DELTA, EPSILON
-from pacshift.errors import InputError
+from pacshift.errors import InputError, param
 from pacshift.files.origin import current_time
 from pacshift.methods import Method
 from pacshift.methods.base import takes_labels
-from pacshift.methods.guarantee import NEEDS_LABELS, promises_target
+from pacshift.methods.guarantee import needs_labels, promises_target
 from pacshift.mix.prevalence import check_known_mix
 from pacshift.scores.check import check_rate, check_seed, check_weights
 from pacshift.tally.inputs import printable
@@ -80,11 +80,13 @@ def check_request(
     except (TypeError, ValueError):
         share = np.nan
     if not 0 <= share < 1:
-        raise InputError(f"contamination must be a share, at least 0 and below 1, got {contamination!r}.")
+        raise InputError(
+            f"{param('contamination')} must be a share, at least 0 and below 1, got {contamination!r}."
+        )
     if share >= allowed:
         raise InputError(
-            f"contamination must be below epsilon ({allowed:g}), got {share:g}: that share alone may be missed. "
-            "Lower it, or raise epsilon=."
+            f"{param('contamination')} must be below epsilon ({allowed:g}), got {share:g}: that share alone may "
+            f"be missed. Lower it, or raise {param('epsilon=')}."
         )
     return Request(
         epsilon=allowed,
@@ -105,7 +107,7 @@ def _check_text(value: Any, name: str) -> str | None:
     if value is None:
         return None
     if not isinstance(value, str) or not value.strip() or len(value) > MAX_TEXT or value != printable(value):
-        raise InputError(f"{name} must be a text of 1 to {MAX_TEXT:,} characters, got {str(value)[:80]!r}.")
+        raise InputError(f"{param(name)} must be a text of 1 to {MAX_TEXT:,} characters, got {str(value)[:80]!r}.")
     return value
 
 
@@ -117,11 +119,13 @@ def _check_valid_until(value: Any) -> str | None:
     try:
         day = value if isinstance(value, date) else date.fromisoformat(value)
     except (TypeError, ValueError):
-        raise InputError(f"valid_until must be a day such as 2027-01-31, got {str(value)[:80]!r}.") from None
+        raise InputError(
+            f"{param('valid_until')} must be a day such as 2027-01-31, got {str(value)[:80]!r}."
+        ) from None
     day = day.date() if isinstance(day, datetime) else day
     if day < today:
         raise InputError(
-            f"valid_until is {day.isoformat()}, but the certificate is made on {today.isoformat()}. "
+            f"{param('valid_until')} is {day.isoformat()}, but the certificate is made on {today.isoformat()}. "
             "Name a day that is not over."
         )
     return day.isoformat()
@@ -133,7 +137,7 @@ def require_fit(method: Method, request: Request, *, has_labels: bool = False) -
     The table at the end of docs/methods/trust-proofs.md says why each pair is proven or refused.
     """
     if (method.needs_labels or not method.assumes_label_shift) and not has_labels:
-        raise InputError(f"method {method.name} {NEEDS_LABELS}")
+        raise InputError(f"method {method.name} {needs_labels()}")
     about_target = {
         "class_epsilon": request.class_epsilon is not None,
         "contamination": request.contamination > 0,
@@ -143,23 +147,24 @@ def require_fit(method: Method, request: Request, *, has_labels: bool = False) -
     for name in asked:
         if name != "class_epsilon" and not method.assumes_label_shift:
             raise InputError(
-                f"{name} is about label shift, of which method {method.name} assumes nothing: labelled rows speak "
-                "for the whole target. Leave it out."
+                f"{param(name)} is about label shift, of which method {method.name} assumes nothing: labelled "
+                "rows speak for the whole target. Leave it out."
             )
     if asked and not promises_target(method):
         raise InputError(
-            f"{asked[0]} is about the target, but method {method.name} promises nothing there. "
+            f"{param(asked[0])} is about the target, but method {method.name} promises nothing there. "
             "Use PS-LP, PS-LW or another method that does, or leave it out."
         )
     if request.contamination and method.needs_target and not method.allows_contamination:
         raise InputError(
-            f"contamination is not proven with method {method.name}. Use PS-LP, PS-LW, PS-W, PS-C or ORACLE."
+            f"{param('contamination')} is not proven with method {method.name}. Use PS-LP, PS-LW, PS-W, PS-C or "
+            "ORACLE."
         )
     if has_labels and not takes_labels(method):
         why = "is for every label mix" if method.any_mix else "is not PAC on the target"
         raise InputError(
-            f"target_labels cannot help method {method.name}: what it promises {why}. "
-            "Leave them out and use them with pacshift.check, or use PS-LP."
+            f"{param('target_labels')} cannot help method {method.name}: what it promises {why}. Leave them out "
+            "and use them with pacshift.check, or use PS-LP."
         )
     if request.weights is not None and not method.needs_weights:
         raise InputError(

@@ -14,7 +14,7 @@ from pacshift.certificate.provenance import Provenance
 from pacshift.certification.certify import certify
 from pacshift.certification.counted import count, measured, opened
 from pacshift.certification.request import Request, check_request, require_fit
-from pacshift.errors import AssumptionError, InputError, UninformativeWarning
+from pacshift.errors import AssumptionError, InputError, UninformativeWarning, param
 from pacshift.files.codec import CHECKSUM, is_number
 from pacshift.labels.sheet import LabelSheet
 from pacshift.methods import METHODS, Method, resolve_method
@@ -181,7 +181,7 @@ def verify(
     if stored.n_target_labels and data.labelled is None:
         raise InputError(
             f"this certificate was made with labels of {stored.n_target_labels:,} target rows: pass them as "
-            "target_labels= or labelled=."
+            f"{param('target_labels=')} or {param('labelled=')}."
         )
     require_fit(chosen, request, has_labels=data.labelled is not None)
     classes = data.tally.classes
@@ -221,7 +221,7 @@ def method_of(certificate: Certificate, method: Method | None) -> Method:
         return resolve_method(method)
     known = METHODS | ACCEPTING
     if name not in known:
-        raise InputError(f"method {name} is not part of pacshift: pass the method object as method=.")
+        raise InputError(f"method {name} is not part of pacshift: pass the method object as {param('method=')}.")
     try:
         return known[name](**options)
     except TypeError:

@@ -3,7 +3,7 @@
 import inspect
 import shlex
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pacshift.cli import options
+from pacshift.cli.commands import words
 from pacshift.cli.console import NOTHING_CERTIFIED, print_json, print_words, progress, say_written
 from pacshift.cli.options import basic, expert
-from pacshift.errors import AssumptionError, InputError
+from pacshift.errors import AssumptionError, InputError, speak
 
 if TYPE_CHECKING:
     from pacshift import Certificate
@@ -67,7 +68,7 @@ def certify(
     *,
     exact: bool = False,
     fill: bool = False,
-    again: Sequence[str] | None = None,
+    again: list[str] | None = None,
 ) -> None:
     """Run ``verb`` on the tables or tallies, write its certificate and say what it says.
 
@@ -75,7 +76,7 @@ def certify(
     ``fill`` puts the top label into empty sets.
     """
     from pacshift.certificate.file import to_document
-    from pacshift.cli.certificates import check_page, refused, with_origin
+    from pacshift.cli.certificates import CertifyingCommand, check_page, with_origin, write_refusal_page
     from pacshift.cli.inputs import open_data
     from pacshift.files.codec import seal
     from pacshift.tally.groups import check_labels_per
@@ -112,10 +113,15 @@ def certify(
         warnings.simplefilter("ignore", UserWarning)
     counted = len(data) == 1  # tables show bars of their own
     try:
-        with progress("finding thresholds (%)", silent=as_json) if counted else nullcontext() as report:
+        with (
+            speak(CertifyingCommand(ctx, columns, words(promise), again or words(promise), data)),
+            progress("finding thresholds (%)", silent=as_json) if counted else nullcontext() as report,
+        ):
             certificate = verb(*data, **asked, labelled=labelled, progress=report)
     except AssumptionError as refusal:
-        raise refused(refusal, ctx, promise, columns, data, page, again) from None
+        if page is not None:
+            write_refusal_page(refusal, page, force=force, silent=as_json)
+        raise
     certificate = with_origin(certificate.without_empty_sets() if fill else certificate, ctx)
     certificate.save(out, overwrite=force)
     if as_json:

@@ -2,7 +2,7 @@
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,11 +11,12 @@ import typer
 from pacshift.certificate import Certificate
 from pacshift.cli import options
 from pacshift.cli.commands import words, words_of
-from pacshift.cli.console import OTHER_MODEL, fail, note, say_written
-from pacshift.errors import AssumptionError, InputError, PacshiftError
+from pacshift.cli.console import OTHER_MODEL, CommandLine, fail, note, say_written
+from pacshift.errors import AssumptionError, InputError, LabelCommands, PacshiftError
 from pacshift.tally.inputs import printable
 
 if TYPE_CHECKING:
+    from pacshift.labels.refusal import Attempt
     from pacshift.rows.columns import Columns
 
 SHEET = "to_label.csv"
@@ -64,50 +65,44 @@ def check_page(page: Path | None, inputs: Sequence[Path], out: Path) -> None:
             raise InputError(f"--refusal-page and -o are the same file, {page}. Give them different names.")
 
 
-def refused(
-    refusal: AssumptionError,
-    ctx: typer.Context,
-    promise: options.Promise,
-    columns: options.ColumnOptions,
-    data: Sequence[Any],
-    page: Path | None,
-    again: Sequence[str] | None = None,
-) -> AssumptionError:
-    """The refusal with the commands that draw rows to label and certify with their labels; its page is written.
+@dataclass(frozen=True)
+class CertifyingCommand(CommandLine):
+    """A command that may be refused: which commands draw rows to label and certify with their labels.
 
-    Of tallies only the user knows the tables. ``again`` are words of the command that asks for the same promise,
-    if it is not ``calibrate``.
+    Of tallies only the user knows the tables. ``again`` are words that ask for the same promise.
     """
-    from pacshift.labels.refusal import with_lines
 
-    if (attempt := refusal.attempt) is not None:  # else labels contradict known_mix: there is nothing to label
-        are_tables = len(data) > 1
+    ctx: typer.Context
+    columns: options.ColumnOptions
+    promise: list[str]
+    again: list[str]
+    data: Sequence[Any]
+
+    def label_commands(self, attempt: "Attempt") -> LabelCommands:
+        """Words of the commands, which can be copied."""
+        are_tables = len(self.data) > 1
         more = [] if attempt.with_method is None else ["--method", attempt.with_method]
-        more += ["--engine", "arrow"] if are_tables and ctx.params["engine"] != "arrow" else []
+        more += ["--engine", "arrow"] if are_tables and self.ctx.params["engine"] != "arrow" else []
         more += ["--labelled", SHEET]
-        *looks, budget = map(str, attempt.looks or (0,))
-        draw = ["pacshift", "label", str(ctx.params["files"][1]) if are_tables else "TARGET", "--budget", budget]
-        draw += ["--looks", ",".join(looks)] if looks else []
-        draw += [*column_words(columns, data[0].columns if are_tables else None), *words(promise), "-o", SHEET]
-        given = (
-            words_of(ctx)
-            if are_tables
-            else [ctx.info_name, "SOURCE", "TARGET", *(words(promise) if again is None else again)]
-        )
-        then = f"run this command again with `{shlex.join(more)}`" if are_tables else "run `{again}`"
-        refusal = with_lines(
-            refusal,
-            draw=shlex.join(draw),
-            again=shlex.join(["pacshift", *given, *more]),
-            sentence=f"Draw the rows with `{{draw}}`, fill in their labels, and {then}",
-        )
-    if page is not None:
-        from pacshift.report import write_refusal
+        *looks, budget = map(str, attempt.looks)
+        target = str(self.ctx.params["files"][1]) if are_tables else "TARGET"
+        draw = ["pacshift", "label", target, "--budget", budget, *(["--looks", ",".join(looks)] if looks else [])]
+        draw += column_words(self.columns, self.data[0].columns if are_tables else None)
+        draw += [*self.promise, "-o", SHEET]
+        command = words_of(self.ctx) if are_tables else [str(self.ctx.info_name), "SOURCE", "TARGET", *self.again]
+        again = shlex.join(["pacshift", *command, *more])
+        then = f"run this command again with `{shlex.join(more)}`" if are_tables else f"run `{again}`"
+        in_words = f"Draw the rows with `{shlex.join(draw)}`, fill in their labels, and {then}"
+        return LabelCommands(shlex.join(draw), again, in_words)
 
-        try:
-            write_refusal(refusal, page, overwrite=ctx.params["force"])
-        except (PacshiftError, OSError) as error:  # the refusal itself is still to be said
-            note(f"the page of the refusal was not written: {error}")
-        else:
-            say_written(*([] if ctx.params["as_json"] else [page]))
-    return refusal
+
+def write_refusal_page(refusal: AssumptionError, page: Path, *, force: bool, silent: bool) -> None:
+    """Write the page; if that fails, the refusal itself is still to be said."""
+    from pacshift.report import write_refusal
+
+    try:
+        write_refusal(refusal, page, overwrite=force)
+    except (PacshiftError, OSError) as error:
+        note(f"the page of the refusal was not written: {error}")
+    else:
+        say_written(*([] if silent else [page]))

@@ -1,11 +1,7 @@
-"""What commands print: results to stdout, everything else to stderr, one JSON object for machines.
-
-Messages of the library name parameters; on the command line these are flags.
-"""
+"""What commands print: results to stdout, everything else to stderr, one JSON object for machines."""
 
 import json
 import os
-import re
 import sys
 import warnings
 from collections.abc import Iterable, Iterator
@@ -24,8 +20,10 @@ from pacshift.cli.process import stop_code, whole_output
 from pacshift.errors import (
     AssumptionError,
     PacshiftError,
+    Speech,
     UnfinishedSheetError,
     install_line,
+    speak,
 )
 from pacshift.files.origin import EPOCH_VARIABLE, current_time
 from pacshift.progress import Progress
@@ -44,11 +42,6 @@ CALLED = {
     "target_labels": "target_label",
 }
 """Parameters of the library that an option has another name for."""
-ROLES = {"source", "target", "table"}
-"""What messages call the rows: "target: 3 rows cannot be used"."""
-_QUOTED = r"""(?<!\w)(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""  # names of columns, classes and labels
-_PARAMETER = r"(?<![^\s(])([a-z_]+)=([A-Z]+|True|False|'[^']*')?(?=[.,;:)]*(?:\s|$))"  # "label=NAME", "known_mix="
-_SUBJECT = re.compile(r"^(\w+)(?=: | (?:must|is|cannot) )")  # "epsilon must lie between 0 and 1"
 
 _UsageError: type[Any] = typer.BadParameter.__bases__[0]  # the same class in every version of Typer
 
@@ -85,35 +78,26 @@ def all_options() -> dict[str, Any]:
     return {param.name: param for one in commands for param in one.params if param.param_type_name == "option"}
 
 
-def in_flags(message: str) -> str:
-    """A message of the library with flags in place of parameters; what is quoted stays as it is.
+class CommandLine(Speech):
+    """Messages name flags where Python has parameters."""
 
-    >>> in_flags("no column 'label=NAME'. Name the label column: label=NAME, or use softmax=True.")
-    "no column 'label=NAME'. Name the label column: --label NAME, or use --softmax."
-    >>> in_flags("valid_until must be a day such as 2027-01-31, got 'soon'.")
-    "--valid-until must be a day such as 2027-01-31, got 'soon'."
-    """
+    def parameter(self, text: str) -> str:
+        """The flag that stands for a parameter.
 
-    def flag_of(name: str, value: str | None, otherwise: str) -> str:
-        option = all_options().get(CALLED.get(f"{name}={value}") or CALLED.get(name, name))
-        named = getattr(option, "secondary_opts" if value == "False" else "opts", ())
-        if option is None or not named:
-            return otherwise
-        flag = max(named, key=len)
-        return flag if option.is_flag or value in (None, "True", "False") else f"{flag} {value}"
-
-    if (found := _SUBJECT.match(message)) and found[1] not in ROLES:
-        message = flag_of(found[1], None, found[1]) + message[found.end() :]
-    return re.sub(
-        f"{_QUOTED}|{_PARAMETER}",
-        lambda found: found[0] if found[1] is None else flag_of(found[1], found[2], found[0]),
-        message,
-    )
+        >>> CommandLine().parameter("label=NAME"), CommandLine().parameter("softmax=True")
+        ('--label NAME', '--softmax')
+        """
+        name, _, value = text.partition("=")
+        option = all_options().get(CALLED.get(text) or CALLED.get(name, name))
+        if option is None:
+            return text
+        flag = max(option.opts, key=len)
+        return f"{flag} {value}" if value not in ("", "True") and not option.is_flag else str(flag)
 
 
 def note(text: object) -> None:
     """Print something the user should know besides the answer."""
-    messages().print(f"[yellow]note:[/] {plain(in_flags(str(text)))}")
+    messages().print(f"[yellow]note:[/] {plain(text)}")
 
 
 def print_json(document: object) -> None:
@@ -134,7 +118,7 @@ def visible_json(document: object) -> str:
 def print_words(lines: Iterable[str]) -> None:
     """Print lines or paragraphs, each with its head in bold: what stands before the first colon."""
     for line in lines:
-        head, colon, text = in_flags(line).partition(": ")
+        head, colon, text = line.partition(": ")
         results().print(f"[bold]{plain(head)}[/]{colon}{plain(text)}")
 
 
@@ -162,14 +146,14 @@ def exit_codes() -> Iterator[None]:
         with warnings.catch_warnings():
             warnings.simplefilter("default", UserWarning)  # the same text once
             warnings.showwarning = lambda message, *_args, **_kwargs: note(message)
-            with whole_output():
+            with speak(CommandLine()), whole_output():
                 yield
     except (AssumptionError, UnfinishedSheetError) as error:
         attempt = getattr(error, "attempt", None)
         draw = "" if attempt is None else attempt.draw
-        fail(in_flags(str(error)), NOTHING_CERTIFIED, "refused", command=draw)
+        fail(error, NOTHING_CERTIFIED, "refused", command=draw)
     except PacshiftError as error:
-        fail(in_flags(str(error)), BAD_INPUT)
+        fail(error, BAD_INPUT)
     except _UsageError as error:
         command = error.ctx.command_path if getattr(error, "ctx", None) else "pacshift"
         fail(f"{error.format_message().rstrip('.')}. See `{command} --help`.", BAD_INPUT)

@@ -10,7 +10,7 @@ from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from pacshift.cli.console import note, progress
-from pacshift.errors import InputError
+from pacshift.errors import InputError, param
 from pacshift.files.same import file_sha256, find_same_files, same_file_error
 from pacshift.tally import Tally
 from pacshift.tally.inputs import Input, Role, printable, shorten_inputs, sum_left_out, why_in_words
@@ -98,7 +98,8 @@ def open_data(
     try:
         return source, open_table(paths[1:], **asked, name="target", role="target")
     except InputError as error:  # what is wrong with both should not come one at a time
-        of_target = str(error).replace(", or name its score columns with scores=", "")  # these are the source's
+        scores = f", or name its score columns with {param('scores=')}"
+        of_target = str(error).replace(scores, "")  # these are the source's
         try:
             look_at_first_rows(source)
         except InputError as of_source:

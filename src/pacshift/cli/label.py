@@ -73,7 +73,7 @@ def label(
         raise InputError(
             f"{out} exists already. If it is a sheet of this target, go on with it: a second sheet, or a larger "
             "one with the same seed, spends delta again. Otherwise choose another name, or overwrite it with "
-            "overwrite=True."
+            "--force."
         )
     made = pacshift.label_sheet(
         rows,

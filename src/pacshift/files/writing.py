@@ -17,7 +17,7 @@ from pathlib import Path
 from threading import RLock
 from typing import Any, TypeAlias
 
-from pacshift.errors import InputError
+from pacshift.errors import InputError, param
 
 try:
     import fcntl
@@ -105,7 +105,9 @@ def check_output(path: PathLike, *, overwrite: bool, inputs: Iterable[PathLike] 
                 "part of it next time. Choose another folder."
             )
     if mode is not None and not overwrite:
-        raise InputError(f"{path} exists already. Choose another name, or overwrite it with overwrite=True.")
+        raise InputError(
+            f"{path} exists already. Choose another name, or overwrite it with {param('overwrite=True')}."
+        )
     return final
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from pacshift.acceptance.tops import TopScoreTable
 from pacshift.arrays import IntArray, Label
 from pacshift.bounds import ROUNDING, Interval, binomial_lower, binomial_upper, clean_shares
-from pacshift.errors import AssumptionError, InputError, UnfinishedSheetError
+from pacshift.errors import AssumptionError, InputError, UnfinishedSheetError, param
 from pacshift.labels.sheet import NOT_ASKED, UNKNOWN, LabelSheet, RowDraw
 from pacshift.paths.labelled import (
     Blanks,
@@ -76,7 +76,8 @@ def by_tally(labelled: Tally, tally: Tally) -> LabelledTarget:
     """Counts of labelled rows, which must be draws of the same kind as the target's."""
     if (labelled.source_grouped is None) != (tally.target_grouped is None):
         raise InputError(
-            "target_labels: the labelled rows and the target must both be counted with groups=, or both without."
+            f"{param('target_labels')}: the labelled rows and the target must both be counted with "
+            f"{param('groups=')}, or both without."
         )
     return LabelledTarget.of_tally(labelled)
 
@@ -143,8 +144,8 @@ def by_sheet(
         if wanted != planned:
             raise InputError(
                 f"{sheet.name} was made for {name}={planned:g}, but {name}={wanted:g} was asked for. Its looks "
-                f"hold for the {name} that they were planned with: pass {name}={planned!r}. A second sheet would "
-                "spend delta again."
+                f"hold for the {name} that they were planned with: pass {param(f'{name}={planned!r}')}. A second "
+                "sheet would spend delta again."
             )
     *others, last = at_all_looks(
         source, target, sheet, transform, tally, contamination=contamination, limits=limits, within_reach=True
@@ -274,13 +275,13 @@ def check_labelled(labelled: LabelledTarget, tally: Tally) -> None:
     kinds = [(part.classes, part.score, part.softmax) for part in (counted, tally)]
     if kinds[0] != kinds[1]:
         raise InputError(
-            "target_labels: the labelled target rows must be counted with the classes and the score of the "
-            "source, and with softmax=True if the source was."
+            f"{param('target_labels')}: the labelled target rows must be counted with the classes and the score "
+            f"of the source, and with {param('softmax=True')} if the source was."
         )
     if not 0 < counted.n_source <= tally.n_target:
         raise InputError(
-            f"target_labels: {counted.n_source:,} labelled rows, but the target has {tally.n_target:,} rows. "
-            "Count the labelled rows among the target as well, and label at least one."
+            f"{param('target_labels')}: {counted.n_source:,} labelled rows, but the target has {tally.n_target:,} "
+            "rows. Count the labelled rows among the target as well, and label at least one."
         )
     require_unseen(labelled.chance_to_match(tally))
 
@@ -331,11 +332,11 @@ def both_bounds(
     if wrong.any() or clean.lower.sum() > 1 + ROUNDING or clean.upper.sum() < 1 - ROUNDING:
         label = int(np.argmax(lower - upper))
         raise AssumptionError(
-            "the labelled target rows contradict known_mix=: by the labels "
-            f"{between(found.lower[label], found.upper[label])} of the target is {classes[label]!r}, by known_mix="
-            f" {between(known.lower[label], known.upper[label])}. If both were right, the chance of this would be "
-            f"at most {given(level)}. "
-            "Correct known_mix=, or check that the labelled rows are a random sample of the target."
+            f"the labelled target rows contradict {param('known_mix=')}: by the labels "
+            f"{between(found.lower[label], found.upper[label])} of the target is {classes[label]!r}, by "
+            f"{param('known_mix=')} {between(known.lower[label], known.upper[label])}. If both were right, the "
+            f"chance of this would be at most {given(level)}. Correct {param('known_mix=')}, or check that the "
+            "labelled rows are a random sample of the target."
         )
     # Ends cross by rounding or, with contamination, by what the two are about: turned, they are wider and valid.
     return Interval(np.minimum(lower, upper), np.maximum(lower, upper))

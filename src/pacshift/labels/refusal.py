@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from pacshift.assumption import Assumption
-from pacshift.errors import AssumptionError, InputError
+from pacshift.errors import AssumptionError, InputError, current_speech
 from pacshift.labels.sheet import LARGEST_BUDGET, SheetPlan, plan_sheet
 from pacshift.methods import PSLP, Method
 from pacshift.methods.base import takes_labels
@@ -42,6 +42,10 @@ class Attempt:
         After how many labels to look, on a sheet that can certify something; empty if the target is too small.
     with_method : str or None
         The method to ask for with labels, where that one takes none.
+    verb : str
+        What was called: ``calibrate`` or ``accept``.
+    has_target_groups : bool
+        Whether one row of each group of the target counts.
     draw, again : str
         The line that draws the rows to label, and the one that certifies with their labels.
     """
@@ -57,6 +61,8 @@ class Attempt:
     n_classes: int
     looks: tuple[int, ...]
     with_method: str | None
+    verb: str
+    has_target_groups: bool
     draw: str = ""
     again: str = ""
 
@@ -64,10 +70,11 @@ class Attempt:
 def with_next_steps(
     refusal: AssumptionError, data: "Data", method: Method, request: "Request", assumption: Assumption | None
 ) -> AssumptionError:
-    """The refusal with what can be done, in Python, and what to expect of it."""
+    """The refusal with what can be done, in the words of whoever reads it, and what to expect of it."""
     tally, plan = data.tally, sheet_plan(request.epsilon, request.delta, data.tally.n_target)
     promised = {name: getattr(request, name) for name in ("epsilon", "delta", "class_epsilon", "contamination")}
     counted = {name: getattr(tally, name) for name in ("n_source", "n_target", "n_classes")}
+    accepts = method.guarantee == "pac-accepted"
     attempt = Attempt(
         **promised,
         **counted,
@@ -75,30 +82,16 @@ def with_next_steps(
         has_known_mix=request.known is not None,
         looks=() if plan is None else plan.looks,
         with_method=None if takes_labels(method) else PSLP.name,
+        verb="accept" if accepts else "calibrate",
+        has_target_groups=tally.target_grouped is not None,
     )
-    accepts = method.guarantee == "pac-accepted"
     sizes = () if plan is None or accepts else expected_sizes(data, request, plan)
-    found = AssumptionError(str(refusal), "", sizes, assumption, attempt)
-    *looks, budget = attempt.looks or (0,)
-    of = "" if tally.target_grouped is None else ", groups=target_groups"
-    asked = f"budget={budget}, looks={tuple(looks)}, epsilon={attempt.epsilon!r}, delta={attempt.delta!r}{of}"
-    with_method = "" if attempt.with_method is None else f"method={attempt.with_method!r}, "
-    return with_lines(
-        found,
-        draw=f"pacshift.label_sheet(target, {asked}).save('to_label.csv')",
-        again=f"{'accept' if accepts else 'calibrate'}(..., {with_method}labelled='to_label.csv')",
-        sentence="{draw} draws the rows, and {again} certifies",
-    )
-
-
-def with_lines(refusal: AssumptionError, *, draw: str, again: str, sentence: str) -> AssumptionError:
-    """The same refusal with other lines; ``sentence`` says, with ``{draw}`` and ``{again}``, what they are for."""
-    attempt: Attempt = refusal.attempt
-    said = sentence.format(draw=draw, again=again)
-    if not attempt.looks:
-        draw, again, said = "", "", too_small(attempt)
-    ways, made = next_steps(refusal.expected_sizes, command=said), replace(attempt, draw=draw, again=again)
-    return AssumptionError(refusal.refusal, ways, refusal.expected_sizes, refusal.assumption, made)
+    if plan is None:
+        ways = too_small(attempt)
+    else:
+        commands = current_speech().label_commands(attempt)
+        attempt, ways = replace(attempt, draw=commands.draw, again=commands.again), commands.in_words
+    return AssumptionError(str(refusal), next_steps(sizes, command=ways), sizes, assumption, attempt)
 
 
 def sheet_plan(epsilon: float, delta: float, n_target: int) -> SheetPlan | None:

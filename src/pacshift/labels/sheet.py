@@ -16,7 +16,7 @@ import numpy as np
 
 from pacshift.arrays import BoolArray, Frame, IntArray, Label, LabelsLike, RngLike, ScoresLike
 from pacshift.defaults import DELTA, EPSILON
-from pacshift.errors import InputError
+from pacshift.errors import InputError, param
 from pacshift.files.writing import PathLike
 from pacshift.labels import sheet_file
 from pacshift.paths.looks import look_cuts, test_rows
@@ -71,17 +71,17 @@ def plan_sheet(budget: Any, looks: Any, *, epsilon: Any, delta: Any) -> SheetPla
     epsilon, delta = check_rate(epsilon, "epsilon"), check_rate(delta, "delta")
     budget = _check_count(budget, "budget")
     if budget > LARGEST_BUDGET:
-        raise InputError(f"budget must be at most {LARGEST_BUDGET:,} rows, got {budget:,}.")
+        raise InputError(f"{param('budget')} must be at most {LARGEST_BUDGET:,} rows, got {budget:,}.")
     if isinstance(looks, (str, bytes)) or not hasattr(looks, "__iter__"):
-        raise InputError(f"looks must be a list of numbers of rows such as (100, 200), got {looks!r}.")
+        raise InputError(f"{param('looks')} must be a list of numbers of rows such as (100, 200), got {looks!r}.")
     totals = [_check_count(look, "looks") for look in looks]
     if any(first >= second for first, second in pairwise(totals)):
         listed = ", ".join(map(str, totals))
-        raise InputError(f"looks must increase, got {listed}. They count labelled rows from the top.")
+        raise InputError(f"{param('looks')} must increase, got {listed}. They count labelled rows from the top.")
     if totals and totals[-1] > budget:
         raise InputError(
-            f"looks must not exceed the budget: got a look after {totals[-1]:,} rows and a budget of {budget:,}. "
-            "Raise the budget, or leave this look out."
+            f"{param('looks')} must not exceed the budget: got a look after {totals[-1]:,} rows and a budget of "
+            f"{budget:,}. Raise the budget, or leave this look out."
         )
     if totals[-1:] != [budget]:
         totals.append(budget)
@@ -111,7 +111,7 @@ def plan_sheet(budget: Any, looks: Any, *, epsilon: Any, delta: Any) -> SheetPla
 
 def _check_count(value: Any, name: str) -> int:
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)) or value < 1:
-        raise InputError(f"{name} must be a whole number of rows above 0, got {value!r}.")
+        raise InputError(f"{param(name)} must be a whole number of rows above 0, got {value!r}.")
     return int(value)
 
 
@@ -523,12 +523,14 @@ def label_sheet(
     plan = plan_sheet(budget, looks, epsilon=epsilon, delta=delta)
     seed = secrets.randbits(63) if rng is None else check_seed(rng)
     if seed >= 2**64:
-        raise InputError(f"rng must be a seed below 2**64, which is written into the sheet, got {seed}.")
+        raise InputError(
+            f"{param('rng')} must be a seed below 2**64, which is written into the sheet, got {seed}."
+        )
     if isinstance(target, CheckedRows):
         if groups is not None or classes is not None or softmax:
             raise InputError("groups, classes and softmax belong to the rows: say them to pacshift.read.")
         if keep is not None and (isinstance(keep, str) or not isinstance(keep, Sequence)):
-            raise InputError("keep must be a list of columns of the table, such as ['id'].")
+            raise InputError(f"{param('keep')} must be a list of columns of the table, such as ['id'].")
         return _drawn(target, plan, seed, tuple(keep or ()))
     matrix = check_scores(target, name="target", classes=classes)
     if check_flag(softmax, "softmax"):
@@ -543,7 +545,8 @@ def label_sheet(
     names = list(keep) if isinstance(keep, Mapping) else column_names(keep)
     if names is None:
         raise InputError(
-            f"keep must be a frame or a dict of columns, such as {{'id': ids}}, got {type(keep).__name__}."
+            f"{param('keep')} must be a frame or a dict of columns, such as {{'id': ids}}, got "
+            f"{type(keep).__name__}."
         )
     texts = [str(name) for name in names]
     taken = {text for text in texts if text.strip() in ("", *sheet_file.COLUMNS) or texts.count(text) > 1}
@@ -559,8 +562,8 @@ def label_sheet(
         column = as_array(columns[name], "keep", f"column {name!r}")
         if column.ndim != 1 or len(column) != len(matrix):
             raise InputError(
-                f"keep: column {name!r} has shape {column.shape}, but the target has {len(matrix):,} rows. Give "
-                "one entry per row."
+                f"{param('keep')}: column {name!r} has shape {column.shape}, but the target has {len(matrix):,} "
+                "rows. Give one entry per row."
             )
         kept[str(name)] = tuple(map(cell_text, np.asarray(column, object)[sheet.rows]))
     return replace(sheet, kept=kept)
@@ -599,7 +602,7 @@ def _drawn(rows: CheckedRows, plan: SheetPlan, seed: int, keep: Sequence[str] = 
         draw.add(batch.given, batch.kept)
     if draw.n_usable < draw.budget:
         raise InputError(
-            f"budget must not exceed the target: {draw.budget:,} rows to label, but the target has "
+            f"{param('budget')} must not exceed the target: {draw.budget:,} rows to label, but the target has "
             f"{draw.n_usable:,} usable rows. Lower the budget, or take a larger target."
         )
     drawn, first, kept = draw.rows, 0, dict[int, list[str]]()

@@ -25,9 +25,9 @@ from pacshift.acceptance.tops import TALLY_CUTS, TopScoreTable
 from pacshift.acceptance.wealth import WealthTest, label_loss, loss
 from pacshift.arrays import BoolArray, FloatArray, Label
 from pacshift.bounds import Interval, binomial_cdf, clopper_pearson
-from pacshift.errors import InputError
+from pacshift.errors import InputError, param
 from pacshift.methods.base import AcceptedByLabel, Method, Solution, Task
-from pacshift.methods.guarantee import NEEDS_LABELS
+from pacshift.methods.guarantee import needs_labels
 from pacshift.mix.region import PrevalenceRegion, prevalence_region, within_known
 from pacshift.paths.labelled import LabelledTarget
 from pacshift.scores.names import by_class
@@ -51,10 +51,8 @@ MAX_CLASSES = 200
 """With more classes the region's linear programs take too long, as for PS-LP. Labelled rows have no limit."""
 
 
-LIMITED = "a rule must also keep every limit of label_error=."
-NO_LABEL = (
-    "no rule passes: by the rows that plan, no label would be shown to keep its limit, label_error=. Add rows."
-)
+LIMITED = "a rule must also keep the limit of every label."
+NO_LABEL = "no rule passes: by the rows that plan, no label would be shown to keep its limit. Add rows."
 
 LabelError: TypeAlias = float | tuple[tuple[Label, float], ...] | None
 """Limits of the error among what is accepted as a label: one for every label, or pairs of a label and its own."""
@@ -80,7 +78,7 @@ def require_limits(label_error: Any, classes: tuple[Label, ...]) -> None:
         limits = limits_of(label_error, classes)
         if limits.dtype.kind == "f" and ((limits > 0) & (limits <= 1)).all():
             return
-    raise ValueError(f"label_error must be limits of labels, got {str(label_error)[:80]!r}")
+    raise ValueError(f"{param('label_error')} must be limits of labels, got {str(label_error)[:80]!r}")
 
 
 @dataclass(frozen=True)
@@ -126,8 +124,8 @@ class Accept(Method):
         if reason := self.too_many(tally.classes):
             way = "Label" if n_classes > MAX_CLASSES else "Limit those that matter most, or label"
             raise InputError(
-                f"{reason} {way} a random sample of the target: labelled= or target_labels=, where there is no "
-                "limit."
+                f"{reason} {way} a random sample of the target: {param('labelled=')} or "
+                f"{param('target_labels=')}, where there is no limit."
             )
         limits = limits_of(self.label_error, tally.classes)
         labels: list[int] = np.flatnonzero(limits < 1).tolist()
@@ -289,7 +287,7 @@ class AcceptByLabels(Method):
         """Find one threshold per predicted label (Lemma 5 of the page)."""
         labelled = task.labelled
         if labelled is None:
-            raise InputError(f"accepting by labels {NEEDS_LABELS}")
+            raise InputError(f"accepting by labels {needs_labels()}")
         rows = labelled.looks[labelled.look]
         level, unknown = task.delta / len(labelled.looks), labelled.n_unknown  # all looks hold together
         test = labelled.tops or TopScoreTable.of_cells(labelled.test.source_cells, labelled.test.source_kind)

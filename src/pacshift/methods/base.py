@@ -12,7 +12,7 @@ import numpy as np
 from pacshift.acceptance.tops import TopScoreTable
 from pacshift.arrays import FloatArray
 from pacshift.bounds import Interval
-from pacshift.errors import InputError
+from pacshift.errors import InputError, param
 from pacshift.methods.guarantee import Guarantee
 from pacshift.paths.labelled import LabelledTarget
 from pacshift.paths.sample import RowSample
@@ -273,12 +273,14 @@ def score_for(method: Method, score: Score | None) -> str | Score:
 def check_method(method: Any) -> Method:
     """``method`` itself if it has all the facts and ``solve``, else an InputError that names what is missing."""
     if isinstance(method, type):
-        raise InputError(f"method must be an object, got the class {method.__name__}: write {method.__name__}().")
+        raise InputError(
+            f"{param('method')} must be an object, got the class {method.__name__}: write {method.__name__}()."
+        )
     wrong = [fact for fact, kind in FACT_TYPES.items() if not isinstance(getattr(method, fact, None), kind)]
     if wrong or not callable(getattr(method, "solve", None)):
         raise InputError(
-            "method must be a name or a method object (PSLP(), PSW(), ... or your own), "
-            f"got {method!r}, which lacks {', '.join(wrong) or 'solve'}. Inherit from pacshift.methods.Method."
+            f"{param('method')} must be a name or a method object (PSLP(), PSW(), ... or your own), got "
+            f"{method!r}, which lacks {', '.join(wrong) or 'solve'}. Inherit from pacshift.methods.Method."
         )
     if method.guarantee not in get_args(Guarantee):
         raise InputError(

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 
+from pacshift.errors import param
+
 Guarantee: TypeAlias = Literal["pac-target", "pac-accepted", "pac-source", "marginal", "none"]
 """What a method promises: PAC on the target, PAC for what is accepted there, PAC on the source only, on average
 over calibrations, nothing."""
@@ -63,7 +65,6 @@ MEANINGS: dict[Guarantee, Meaning] = {
 }
 """In the order in which legends list them."""
 
-NEEDS_LABELS = "needs labelled target rows: target_labels= or labelled=."
 RANDOM_SAMPLE = (
     "The labelled rows are a random sample of the target: which rows were labelled had nothing to do with what "
     "they are. Their labels are right. Nothing is assumed about what has changed; the source may be anything that "
@@ -80,3 +81,8 @@ def promises_target(given: Guarantee | HasGuarantee) -> bool:
     (True, False)
     """
     return MEANINGS[given if isinstance(given, str) else given.guarantee].promises_target
+
+
+def needs_labels() -> str:
+    """The end of a message about a method that was given no labelled target rows."""
+    return f"needs labelled target rows: {param('target_labels=')} or {param('labelled=')}."

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.bounds import Interval
-from pacshift.errors import InputError
+from pacshift.errors import InputError, param
 from pacshift.methods.base import Method, Solution, Task, check_options, one_threshold
 from pacshift.methods.ps import pac_threshold, too_few
 from pacshift.tally import Tally
@@ -47,7 +47,7 @@ class Oracle(Method):
         if task.weights is None:
             raise InputError(
                 "method ORACLE needs the true weights, each class's share of the target over that of the source: "
-                "weights=."
+                f"{param('weights=')}."
             )
         found = rejection_solution(tally, task, task.weights)
         return replace(found, weights=Interval(task.weights, task.weights))  # kept, so that it can be made again

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from pacshift.arrays import FloatArray
-from pacshift.errors import InputError
+from pacshift.errors import InputError, param
 from pacshift.methods.base import Method, Solution, Task, check_options
 from pacshift.mix.region import PrevalenceRegion, prevalence_region, weight_bounds, within_known
 from pacshift.ps_lp.theorem import (
@@ -149,13 +149,14 @@ def balanced(method: Method, class_balance: ClassBalance | None) -> Method:
         return method
     if not isinstance(method, PSLP):
         raise InputError(
-            f"class_balance is for tuned thresholds, which method {method.name} does not have. Leave it out, or "
-            "use PS-LP."
+            f"{param('class_balance')} is for tuned thresholds, which method {method.name} does not have. Leave "
+            "it out, or use PS-LP."
         )
     asked = replace(method, class_balance=class_balance)
     if method.class_balance not in (PSLP.class_balance, class_balance):
         raise InputError(
-            f"class_balance is {class_balance!r}, but the method is {method!r}. Say it in one of the two places."
+            f"{param('class_balance')} is {class_balance!r}, but the method is {method!r}. Say it in one of the "
+            "two places."
         )
     return asked
 

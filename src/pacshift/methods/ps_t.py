@@ -12,7 +12,7 @@ import numpy as np
 from pacshift.arrays import FloatArray, Label
 from pacshift.errors import InputError
 from pacshift.methods.base import Method, Solution, Task
-from pacshift.methods.guarantee import NEEDS_LABELS
+from pacshift.methods.guarantee import needs_labels
 from pacshift.methods.ps import too_few
 from pacshift.paths.labelled import AIM, Family, LabelledTarget, families, mean_sizes, smallest
 from pacshift.paths.looks import look_cuts
@@ -46,7 +46,7 @@ class PST(Method):
         """Find one threshold per class (Lemma 1 of the page)."""
         labelled = task.labelled
         if labelled is None:
-            raise InputError(f"method PS-T {NEEDS_LABELS}")
+            raise InputError(f"method PS-T {needs_labels()}")
         tried = families(labelled, tally, epsilon=task.epsilon)
         delta = task.delta / len(tried)
         # All looks in reach hold at once, whichever rows were left blank: the smallest sets may be chosen.

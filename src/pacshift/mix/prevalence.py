@@ -12,7 +12,7 @@ import numpy as np
 
 from pacshift.arrays import IntArray, Label
 from pacshift.bounds import ROUNDING, Interval
-from pacshift.errors import InputError
+from pacshift.errors import InputError, param
 from pacshift.mix.region import PrevalenceRegion, exact_box, prevalence_region, within_known
 from pacshift.mix.shares import share_region
 from pacshift.scores.names import by_class
@@ -64,7 +64,8 @@ def check_known_mix(known_mix: Any, classes: tuple[Label, ...]) -> Interval:
     """
     if not isinstance(known_mix, Mapping):
         raise InputError(
-            f"known_mix must be a dictionary such as {{'sick': (0, 0.3)}}, got {type(known_mix).__name__}."
+            f"{param('known_mix')} must be a dictionary such as {{'sick': (0, 0.3)}}, got "
+            f"{type(known_mix).__name__}."
         )
     lower, upper = np.zeros(len(classes)), np.ones(len(classes))
     for label, ends in by_class(known_mix, classes, "known_mix").items():
@@ -74,15 +75,17 @@ def check_known_mix(known_mix: Any, classes: tuple[Label, ...]) -> Interval:
             low = high = np.nan
         if not (low >= -ROUNDING and low <= high + ROUNDING and high <= 1 + ROUNDING):
             raise InputError(
-                f"known_mix: the range of {classes[label]!r} must be low and high with 0 <= low <= high <= 1, got "
-                f"{ends!r}."
+                f"{param('known_mix')}: the range of {classes[label]!r} must be low and high with 0 <= low <= "
+                f"high <= 1, got {ends!r}."
             )
         # 1 - .7 - .3 is 6e-17, .1 + .2 is above .3
         lower[label], upper[label] = max(min(low, high), 0.0), min(max(low, high), 1.0)
     if lower.sum() > 1 + ROUNDING or upper.sum() < 1 - ROUNDING:
         few = upper.sum() < 1
         bounds = f"upper bounds only to {upper.sum():.4g}" if few else f"lower bounds already to {lower.sum():.4g}"
-        raise InputError(f"known_mix: the shares of all classes add up to 1, but these {bounds}. Widen them.")
+        raise InputError(
+            f"{param('known_mix')}: the shares of all classes add up to 1, but these {bounds}. Widen them."
+        )
     return Interval(lower, upper)
 
 

@@ -16,7 +16,7 @@ from pacshift.certification.class_bounds import class_miss
 from pacshift.certification.counted import cut_of
 from pacshift.certification.request import Request, check_request, require_fit
 from pacshift.defaults import DELTA, EPSILON
-from pacshift.errors import InputError
+from pacshift.errors import InputError, param
 from pacshift.files.same import file_sha256
 from pacshift.methods import Method, resolve_method
 from pacshift.methods.base import options_of
@@ -266,7 +266,9 @@ class Monitor:
         """
         if groups is not None and isinstance(target, Tally | CheckedRows):
             what = type(target).__name__
-            raise InputError(f"groups are those of rows, but a {what} was given. Count it with groups=.")
+            raise InputError(
+                f"groups are those of rows, but a {what} was given. Count it with {param('groups=')}."
+            )
         rows, source = target, self._source
         if not isinstance(rows, Tally | CheckedRows):
             classes, softmax = source.classes, source.softmax
@@ -384,7 +386,10 @@ class Monitor:
             self._state.change(reading=dict(reading))
             return
         for name in (name for name in (*known, *reading) if known.get(name) != reading.get(name)):
-            was, now = (f"{name}={each[name]!r}" if each.get(name) else f"no {name}=" for each in (known, reading))
+            was, now = (
+                param(f"{name}={each[name]!r}") if each.get(name) else f"no {param(name + '=')}"
+                for each in (known, reading)
+            )
             raise InputError(
                 f"{self.state_folder} was begun with {was} and now there is {now}. Rows that are cut or "
                 "chosen in another way would count twice. Give the same as before, or begin with a new "
@@ -396,9 +401,11 @@ class Monitor:
     ) -> None:
         """After a period was counted anew: it has rows, had some before, and keeps its place."""
         if name not in self._saved.periods:
-            raise InputError(f"replace={name!r}: the files hold no row of this period.")
+            raise InputError(f"{param(f'replace={name!r}')}: the files hold no row of this period.")
         if name not in before.periods:
-            raise InputError(f"no period {name!r} to replace. Leave out replace=True to count it first.")
+            raise InputError(
+                f"no period {name!r} to replace. Leave out {param('replace=True')} to count it first."
+            )
         names = {str(file) for file in files if file is not None}
         for delivery in before.deliveries:
             if name in delivery.parts and delivery.name not in names:

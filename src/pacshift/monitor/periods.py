@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from pacshift.arrays import IntArray
 from pacshift.certificate import Certificate
-from pacshift.errors import InputError
+from pacshift.errors import InputError, param
 from pacshift.monitor.report import PeriodReport
 from pacshift.rows.sets import mean_and_empty
 from pacshift.scores.names import shorten
@@ -113,8 +113,8 @@ class Delivery:
         new = [name for name in self.parts if name != period and name not in repeats]
         if new:  # they would be lost, or counted twice
             raise InputError(
-                f"replace={period!r}: {self.name} also holds rows of {shorten(new)} that were not counted before, "
-                f"or in another form. Give the rows of {period} in files of their own."
+                f"{param(f'replace={period!r}')}: {self.name} also holds rows of {shorten(new)} that were not "
+                f"counted before, or in another form. Give the rows of {period} in files of their own."
             )
         if period in repeats:
             where, counted_as = repeats[period]
@@ -139,7 +139,7 @@ class Delivery:
             raise InputError(
                 f"{self.name} was counted before with other content, so some of its rows might be counted twice. "
                 "Give new rows as a new file. Count a corrected period anew, from all of its rows, with "
-                "replace=True."
+                f"{param('replace=True')}."
             )
         return True
 
@@ -186,12 +186,12 @@ def period_name(file: Path, others: Iterable[Path], taken: Iterable[str]) -> str
         if not apart:
             raise InputError(
                 f"{file} and {alike[0]} would both be the period {name!r}, so their rows would be mixed. Rename "
-                "one of them, or name the time of each row: timestamp=COLUMN."
+                f"one of them, or name the time of each row: {param('timestamp=COLUMN')}."
             )
         name = "/".join(apart[0])
     if name in taken:
         raise InputError(
             f"{file}: there is a period {name!r} from another file already, so their rows would be mixed. Rename "
-            "the file, or name the time of each row: timestamp=COLUMN."
+            f"the file, or name the time of each row: {param('timestamp=COLUMN')}."
         )
     return name

@@ -21,7 +21,7 @@ import numpy as np
 
 from pacshift.certificate import Certificate
 from pacshift.certificate.file import COMPUTED
-from pacshift.errors import InputError
+from pacshift.errors import InputError, param
 from pacshift.files.codec import (
     COUNT,
     OBJECT,
@@ -222,8 +222,8 @@ class State:
             foreign = [file.name for file in folder.iterdir() if not OWN_NAME.fullmatch(file.name)]
             if foreign:
                 raise InputError(
-                    f"{folder} holds {shorten(sorted(foreign))} but no {MANIFEST}. "
-                    "Choose a new or empty folder for state=."
+                    f"{folder} holds {shorten(sorted(foreign))} but no {MANIFEST}. Choose a new or empty folder "
+                    f"for {param('state=')}."
                 )
             return
         try:
@@ -261,7 +261,7 @@ class State:
                 raise
             raise InputError(
                 f"{manifest} is not the state of a monitor ({error!r}). Restore the folder from a copy, or choose "
-                "another one with state=."
+                f"another one with {param('state=')}."
             ) from None
         self._copy_current(folder)
 

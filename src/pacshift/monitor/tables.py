@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from pacshift.arrays import IntArray
 from pacshift.certificate import Certificate
-from pacshift.errors import InputError
+from pacshift.errors import InputError, param
 from pacshift.monitor.calendar import Unit, describe
 from pacshift.monitor.periods import CountedRows, Period
 from pacshift.rows.arrow.source import without_codes
@@ -87,7 +87,7 @@ def count_periods(
         raise InputError(
             f"{rows.described}: {have(counts.n_undated, 'row')} no timestamp in column {rule.column!r}, or one "
             f"outside the years {FIRST_YEAR} to {LAST_YEAR} (9999-12-31 often stands for none). Correct them, or "
-            "leave the rows out with drop_invalid=True."
+            f"leave the rows out with {param('drop_invalid=True')}."
         )
     n_rows, n_dropped = rows.last.n_rows, rows.last.faults.n_rows + counts.n_undated
     require_few(n_dropped, n_rows, rows.drop_invalid, f"{plural(n_dropped, 'row')} cannot be used")

@@ -21,7 +21,7 @@ from pacshift.arrays import (
     cached_property,
     running_sum,
 )
-from pacshift.errors import InputError
+from pacshift.errors import InputError, param
 from pacshift.mix.programs import nonnegative_least_squares
 from pacshift.rows.base import CheckedRows
 from pacshift.scores.check import ScoreMatrix
@@ -287,7 +287,7 @@ def make_pilot(
         if labels is not None or classes is not None or pilot.labels != "all":
             raise InputError(
                 "a pilot that was read has its labels and classes: name the column of labels when it is read "
-                "(label=COLUMN), and leave labels= and classes= out."
+                f"({param('label=COLUMN')}), and leave labels= and {param('classes=')} out."
             )
         parts = pilot.map(lambda batch: (batch.scores, batch.labels))
         labelled = ((scores, index) for scores, index in parts if index is not None)
@@ -303,7 +303,7 @@ def check_mixes(pilot: Pilot, source_mix: Any, target_mix: Any) -> list[Mixes]:
     source = pilot.source_mix if source_mix is None else _mix(source_mix, pilot.classes)
     if target_mix is None:
         if not isinstance(pilot, CountPilot):
-            raise InputError("target_mix is missing: the expected share of each class in the target.")
+            raise InputError(f"{param('target_mix')} is missing: the expected share of each class in the target.")
         return [Mixes(source, pilot.target_mix)]
     several = isinstance(target_mix, Sequence) and not isinstance(target_mix[0], int | float)
     given = list(target_mix) if several or np.ndim(target_mix) == 2 else [target_mix]

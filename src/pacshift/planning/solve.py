@@ -10,7 +10,7 @@ import numpy as np
 
 from pacshift.arrays import FloatArray, IntArray, Label, LabelsLike, ScoresLike, scipy
 from pacshift.defaults import DELTA, EPSILON
-from pacshift.errors import AssumptionError, InputError
+from pacshift.errors import AssumptionError, InputError, param
 from pacshift.methods import Method, Task, resolve_method
 from pacshift.parallel import one_blas_thread
 from pacshift.planning.pilot import Mixes, Pilot, check_mixes, make_pilot
@@ -255,10 +255,13 @@ class Question:
         n_given = sum(value is not None for value in (self.n_source, self.n_target, self.size))
         if n_given != 2:
             raise InputError(
-                f"give two of n_source=, n_target= and size=, and the third is found; got {n_given} of them."
+                f"give two of {param('n_source=')}, {param('n_target=')} and {param('size=')}, and the third is "
+                f"found; got {n_given} of them."
             )
         if self.size is not None and not self.size > 0:
-            raise InputError(f"size must be the mean number of labels per set, above 0, got {self.size!r}.")
+            raise InputError(
+                f"{param('size')} must be the mean number of labels per set, above 0, got {self.size!r}."
+            )
 
     def require_at_most(self, limit: int) -> None:
         """Refuse more rows than can be drawn."""

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from pacshift.arrays import BoolArray, IntArray, KeyArray, Label
 from pacshift.defaults import DROPPED_SHARE
-from pacshift.errors import InputError
+from pacshift.errors import InputError, param
 from pacshift.parallel import map_ordered
 from pacshift.progress import Progress
 from pacshift.rows.columns import Columns
@@ -108,12 +108,12 @@ class Faults:
             raise InputError(
                 f"{plural(self.n_unknown, 'label')} not among the classes, the first is {self.first_unknown}. The "
                 f"classes are {shorten(classes)}.{hint}"
-                + (remedy or " Correct the labels, or name the classes as the labels do: classes=.")
+                + (remedy or f" Correct the labels, or name the classes as the labels do: {param('classes=')}.")
             )
         if self.n_rows and not n_usable:
             raise InputError(f"the table has no usable row: {self.in_words}. At least one is needed.")
         if self.n_rows and not drop_invalid:
-            raise InputError(f"{self.in_words}. Fix them, or leave them out with drop_invalid=True.")
+            raise InputError(f"{self.in_words}. Fix them, or leave them out with {param('drop_invalid=True')}.")
         require_few(self.n_rows, n_rows, drop_invalid, self.in_words)
 
     @property
@@ -140,10 +140,11 @@ def resolve_drop(drop_invalid: bool | float) -> float:
         return DROPPED_SHARE if drop_invalid else 0.0
     if not isinstance(drop_invalid, (int, float, np.number)):
         raise InputError(
-            f"drop_invalid must be True, False or the share of rows that may be left out, got {drop_invalid!r}."
+            f"{param('drop_invalid')} must be True, False or the share of rows that may be left out, got "
+            f"{drop_invalid!r}."
         )
     if not 0 <= drop_invalid <= 1:
-        raise InputError(f"drop_invalid=SHARE must lie between 0 and 1, got {float(drop_invalid):g}.")
+        raise InputError(f"{param('drop_invalid=SHARE')} must lie between 0 and 1, got {float(drop_invalid):g}.")
     return float(drop_invalid)
 
 
@@ -152,7 +153,8 @@ def require_few(n_dropped: int, n_rows: int, at_most: float, what: str, unit: st
     if n_dropped > at_most * n_rows:
         raise InputError(
             f"{what}. That is {percent(n_dropped / n_rows)} of {n_rows:,} {unit}, and at most {given(at_most)} "
-            "may be left out: nothing is promised for them. Fix them, or allow more: drop_invalid=SHARE."
+            "may be left out: nothing is promised for them. Fix them, or allow more: "
+            f"{param('drop_invalid=SHARE')}."
         )
 
 

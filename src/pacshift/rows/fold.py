@@ -15,7 +15,7 @@ import numpy as np
 
 from pacshift.acceptance.tops import TopScoreTable
 from pacshift.arrays import BoolArray, FloatArray, IntArray
-from pacshift.errors import InputError
+from pacshift.errors import InputError, param
 from pacshift.evaluation import EvaluationCounts
 from pacshift.paths.labelled import SOURCE_ROWS, TARGET_ROWS, RowsToPlan, planning_rows
 from pacshift.paths.sample import RowSample, places_below, source_share, target_share
@@ -169,7 +169,7 @@ def labelled(target: CheckedRows) -> tuple[Matrix, IntArray, Matrix]:
 
     scores, labels, others = _together(target.fold(of_batch, "reading the labelled target"))
     if not len(labels):
-        raise InputError("target_labels: no row has a label. Label some random rows, or leave it out.")
+        raise InputError(f"{param('target_labels')}: no row has a label. Label some random rows, or leave it out.")
     return scores, labels, others
 
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from pacshift.arrays import BoolArray, IntArray, KeyArray, Label, LabelsLike, ScoresLike, cached_property
-from pacshift.errors import InputError
+from pacshift.errors import InputError, param
 from pacshift.rows.base import NO_LABEL, Again, Batch, CheckedRows, Faults, Labels, Matrix
 from pacshift.rows.groups import OnePerGroup
 from pacshift.scores.check import (
@@ -89,7 +89,9 @@ def pair(
             source_labels, target_scores = None, source_labels
         _require_not_said(source_labels=source_labels, classes=classes, softmax=softmax or None, groups=groups)
         if source.labels != "all" or source.role != "source":
-            raise InputError("the source has no labels. Name their column when it is read: label=COLUMN.")
+            raise InputError(
+                f"the source has no labels. Name their column when it is read: {param('label=COLUMN')}."
+            )
         softmax = source.softmax
     else:
         if source_labels is None or isinstance(source_labels, CheckedRows):
@@ -101,8 +103,8 @@ def pair(
         _require_not_said(target_labels=target_labels, target_groups=target_groups, labels_per=labels_per)
         if target.role != "target":
             raise InputError(
-                "the target was read with label=, as a source is. Leave it out; labels of some target rows are "
-                "named with target_label=COLUMN."
+                f"the target was read with {param('label=')}, as a source is. Leave it out; labels of some target "
+                f"rows are named with {param('target_label=COLUMN')}."
             )
         if (target.classes, target.softmax) != (source.classes, source.softmax):
             raise InputError(
@@ -124,7 +126,8 @@ def _require_not_said(**given: Any) -> None:
     """Refuse arguments about arrays beside rows that were read."""
     for name in (name for name, value in given.items() if value is not None):
         raise InputError(
-            f"{name} is about arrays, but these rows were read from a table. Leave it out, and say it to read()."
+            f"{param(name)} is about arrays, but these rows were read from a table. Leave it out, and say it "
+            "to read()."
         )
 
 
@@ -212,8 +215,8 @@ def split_labels(target_labels: Any, classes: Sequence[Label], n_rows: int) -> t
     values = as_array(target_labels, "target_labels", "labels")
     if values.ndim != 1 or len(values) != n_rows:
         raise InputError(
-            f"target_labels must have one entry per target row ({n_rows:,}), None where there is no label; got "
-            f"{f'{len(values):,}' if values.ndim == 1 else f'an array of {values.ndim} dimensions'}."
+            f"{param('target_labels')} must have one entry per target row ({n_rows:,}), None where there is no "
+            f"label; got {f'{len(values):,}' if values.ndim == 1 else f'an array of {values.ndim} dimensions'}."
         )
     is_listed = isinstance(target_labels, (list, tuple))
     if values.dtype.kind == "f" and not is_listed:  # NaN is the only null, and no list of all rows is needed
@@ -224,7 +227,7 @@ def split_labels(target_labels: Any, classes: Sequence[Label], n_rows: int) -> t
         places = np.flatnonzero([not is_null(label) for label in listed])
         labels = [listed[place] for place in places.tolist()]
     if not len(places):
-        raise InputError("target_labels: no row has a label. Label some random rows, or leave it out.")
+        raise InputError(f"{param('target_labels')}: no row has a label. Label some random rows, or leave it out.")
     if values.dtype.kind == "f" and all(isinstance(name, int) for name in classes):
         labels = [int(label) if float(label).is_integer() else label for label in labels]  # NaN made them floats
     return places, labels

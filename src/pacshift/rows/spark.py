@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from pacshift.arrays import IntArray, KeyArray
-from pacshift.errors import InputError, MissingExtraError, PacshiftError
+from pacshift.errors import InputError, MissingExtraError, PacshiftError, param
 from pacshift.files.writing import PathLike
 from pacshift.progress import Progress
 from pacshift.rows.arrow.batch import ArrowBatch, Layout
@@ -139,8 +139,8 @@ class SparkRows(ArrowRows):
         super().__post_init__()
         if self.labels == "some":
             raise InputError(
-                "labels of some rows of a target are not read from a Spark cluster. Leave target_label= out, or "
-                "save the rows as Parquet, and read the files."
+                "labels of some rows of a target are not read from a Spark cluster. Leave "
+                f"{param('target_label=')} out, or save the rows as Parquet, and read the files."
             )
 
     @property

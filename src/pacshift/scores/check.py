@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacshift.arrays import BoolArray, FloatArray, IntArray, Label, LabelsLike, RngLike, ScoresLike
-from pacshift.errors import InputError
+from pacshift.errors import InputError, param
 from pacshift.scores.frames import as_array, in_class_order, index_of, require_same_index, to_floats, to_matrix
 from pacshift.scores.names import is_null, match_labels, shorten, suggest_names, text_of
 from pacshift.words.numbers import have, plural
@@ -117,8 +117,8 @@ def as_rows(row: Any, n_classes: int) -> Any:
     if len(row) != n_classes:
         how = f" {BINARY}" if n_classes == 2 else ""
         raise InputError(
-            f"scores: one row needs a score for each of the {n_classes} classes, got {len(row)} numbers. Pass "
-            f"several rows as a matrix.{how}"
+            f"{param('scores')}: one row needs a score for each of the {n_classes} classes, got {len(row)} "
+            f"numbers. Pass several rows as a matrix.{how}"
         )
     return as_array(row, "scores", "scores")[None]
 
@@ -172,7 +172,9 @@ def not_finite_error(scores: ScoreMatrix, name: str) -> InputError:
 def check_classes(classes: Any) -> tuple[Label, ...]:
     """Class names as plain Python values: at least two, no two alike."""
     if isinstance(classes, (str, set, frozenset)) or not isinstance(classes, Iterable):
-        raise InputError(f"classes must be a list of names, one per column in their order, got {classes!r}.")
+        raise InputError(
+            f"{param('classes')} must be a list of names, one per column in their order, got {classes!r}."
+        )
     names: list[Label] = []
     seen: set[str | Label | None] = set()
     for name in np.asarray(classes, object) if hasattr(classes, "__array__") else classes:
@@ -229,13 +231,13 @@ def check_labels(
     if len(unknown) == n_rows and classes == tuple(range(len(classes))) and isinstance(strange[0], str):
         raise InputError(
             f"{name}: the score columns have no names, so the classes are {shorten(classes)}, but the labels are "
-            f"texts such as {strange[0]!r}. Pass the names in the order of the columns: classes=."
+            f"texts such as {strange[0]!r}. Pass the names in the order of the columns: {param('classes=')}."
         )
     remedy = suggest_names(strange, classes, name if name.endswith("labels") else "labels")
     raise InputError(
         f"{name}: {plural(len(unknown), 'label')} not among the classes, the first is {strange[0]!r} in row "
         f"{unknown[0]}. The classes are {shorten(classes)}."
-        + (remedy or " Correct the labels, or name the classes as the labels do: classes=.")
+        + (remedy or f" Correct the labels, or name the classes as the labels do: {param('classes=')}.")
     )
 
 
@@ -271,10 +273,11 @@ def check_rate(value: Any, name: str) -> float:
         hint = f" For {rate:g} % write {rate / 100:g}." if 1 <= rate < 100 else ""
         if rate == 0 and name == "delta":
             hint = " A promise without any chance of failure is not possible."
-        raise InputError(f"{name} must lie strictly between 0 and 1, got {shown}.{hint}")
+        raise InputError(f"{param(name)} must lie strictly between 0 and 1, got {shown}.{hint}")
     if rate < MIN_RATE:
         raise InputError(
-            f"{name} must be at least {MIN_RATE:g}, got {value!r}: no data can show so small a rate. Raise it."
+            f"{param(name)} must be at least {MIN_RATE:g}, got {value!r}: no data can show so small a rate. Raise "
+            "it."
         )
     return rate
 
@@ -282,7 +285,7 @@ def check_rate(value: Any, name: str) -> float:
 def check_flag(value: Any, name: str) -> bool:
     """True or False, also NumPy's; anything else is a mistake, and text would always count as true."""
     if not isinstance(value, (bool, np.bool_)):
-        raise InputError(f"{name} must be True or False, got {value!r}.")
+        raise InputError(f"{param(name)} must be True or False, got {value!r}.")
     return bool(value)
 
 
@@ -292,7 +295,7 @@ def check_weights(weights: Any, classes: tuple[Label, ...]) -> FloatArray:
     values = np.asarray(to_floats(in_class_order(weights, classes, "weights"), "weights"), dtype=np.float64)
     if values.shape != (n_classes,) or not np.isfinite(values).all() or (values < 0).any() or not values.any():
         raise InputError(
-            f"weights: one finite number >= 0 per class is needed ({n_classes} of them, not all 0), "
+            f"{param('weights')}: one finite number >= 0 per class is needed ({n_classes} of them, not all 0), "
             f"got {weights!r}."
         )
     return values
@@ -303,7 +306,7 @@ def check_rng(rng: RngLike) -> np.random.Generator:
     try:
         return np.random.default_rng(rng)
     except (TypeError, ValueError):
-        raise InputError(f"rng must be a seed >= 0, a numpy Generator or None, got {rng!r}.") from None
+        raise InputError(f"{param('rng')} must be a seed >= 0, a numpy Generator or None, got {rng!r}.") from None
 
 
 def check_seed(rng: RngLike) -> int:
@@ -355,6 +358,6 @@ def require_plausible(scores: ScoreMatrix, class_counts: IntArray) -> None:
         names = shorten([scores.classes[place] for place in foreign])
         raise InputError(
             f"source: column {names} does not look like scores: no row has this label, and the values do not fit "
-            "the other score columns. Pass the score columns only (of a table: scores=), or name all classes with "
-            "classes= if it is right."
+            f"the other score columns. Pass the score columns only (of a table: {param('scores=')}), or name all "
+            f"classes with {param('classes=')} if it is right."
         )

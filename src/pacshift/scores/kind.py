@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacshift.arrays import FloatArray
-from pacshift.errors import InputError
+from pacshift.errors import InputError, param
 from pacshift.files.codec import Rules
 
 Row: TypeAlias = NDArray[Any]
@@ -285,8 +285,8 @@ def require_logits(scores: NDArray[np.floating[Any]], *, name: str) -> None:
     kind = ScoreKind.of_rows(scores)
     if kind and kind.name == PROBABILITIES and (len(scores) >= FEWEST_ROWS or kind.is_softmax):
         raise InputError(
-            f"{name}: softmax=True is for logits, but these scores are {kind.name} already. Leave it out, or pass "
-            "the logits."
+            f"{name}: {param('softmax=True')} is for logits, but these scores are {kind.name} already. Leave it "
+            "out, or pass the logits."
         )
 
 

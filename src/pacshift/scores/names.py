@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacshift.arrays import IntArray, Label
-from pacshift.errors import InputError
+from pacshift.errors import InputError, param
 
 _Value = TypeVar("_Value")
 
@@ -96,9 +96,9 @@ def by_class(by_name: Mapping[Any, _Value], classes: Sequence[Label], name: str)
     for key, value in by_name.items():
         place = find_name(key, places)
         if place == NOT_FOUND:
-            raise InputError(f"{name}: {key!r} is not a class. The classes are {shorten(classes)}.")
+            raise InputError(f"{param(name)}: {key!r} is not a class. The classes are {shorten(classes)}.")
         if place in by_place:
-            raise InputError(f"{name}: class {classes[place]!r} is named twice. Name every class once.")
+            raise InputError(f"{param(name)}: class {classes[place]!r} is named twice. Name every class once.")
         by_place[place] = value
     return by_place
 

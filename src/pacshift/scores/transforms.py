@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacshift.arrays import FloatArray
-from pacshift.errors import InputError
+from pacshift.errors import InputError, param
 from pacshift.scores.check import ScoreMatrix, is_finite, not_finite_error, round_to_single
 from pacshift.scores.kind import Row, high_of, low_of, require_logits
 
@@ -127,9 +127,10 @@ def adaptive(scores: FloatArray, uniform: FloatArray, *, penalty: float = 0.0, f
     APS: Romano, Sesia, Candès, NeurIPS 2020. RAPS (penalty > 0): Angelopoulos et al., ICLR 2021.
     """
     if scores.min() < 0:
+        others = f"{param('softmax=True')}), or use " + param("score='probability'")
         raise InputError(
-            f"score 'aps'/'raps' adds up probabilities, but a score is negative ({scores.min():g}). "
-            "Pass probabilities (of logits: softmax=True), or use score='probability' or 'margin'."
+            f"score 'aps'/'raps' adds up probabilities, but a score is negative ({scores.min():g}). Pass "
+            f"probabilities (of logits: {others} or 'margin'."
         )
     order = np.argsort(-scores, axis=1, kind="stable")
     mass = np.take_along_axis(scores, order, axis=1)
@@ -174,12 +175,12 @@ def resolve_transform(score: str | TransformFunction | Transform) -> Transform:
             close = difflib.get_close_matches(score.lower(), TRANSFORMS, 1)
             hint = f" Did you mean {close[0]!r}?" if close else ""
             raise InputError(
-                f"score must be one of {', '.join(TRANSFORMS)} or a function of the score matrix, got {score!r}."
-                f"{hint}"
+                f"{param('score')} must be one of {', '.join(TRANSFORMS)} or a function of the score matrix, got "
+                f"{score!r}.{hint}"
             )
         return TRANSFORMS[score]
     if not callable(score):
-        raise InputError(f"score must be a name or a function of the score matrix, got {score!r}.")
+        raise InputError(f"{param('score')} must be a name or a function of the score matrix, got {score!r}.")
     return Transform("custom", UserScore(score))
 
 

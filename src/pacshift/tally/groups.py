@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacshift.arrays import IntArray, KeyArray, LabelsLike
-from pacshift.errors import InputError
+from pacshift.errors import InputError, param
 from pacshift.files.codec import OrNull, Rules, choice
 from pacshift.scores.check import ScoreMatrix, is_finite, name_array, not_finite_error, unusable_rows
 from pacshift.scores.frames import require_same_index
@@ -166,6 +166,7 @@ def choose_labelled(
     Where nobody said how rows were chosen to be labelled, labels must lie on the rows that are chosen, as those of
     a sheet do, or on all rows of a group.
     """
+    per_row, per_group = param("labels_per='row'"), param("labels_per='group'")
     labelled, (_, group_index) = marks >= 0, np.unique(groups, return_inverse=True)
     sizes, n_labels = np.bincount(group_index), np.bincount(group_index, labelled)
     if labels_per == "row":
@@ -174,19 +175,19 @@ def choose_labelled(
             # The chance that no group gets two labels is the product of (1 - p)**n + n p (1 - p)**(n - 1).
             if (others * np.log1p(-share) + np.log1p(others * share)).sum() < LOG_OF_A_MILLIONTH:
                 raise InputError(
-                    "target_labels: no group has two labels, which has a chance below one in a million if rows "
-                    "were labelled at random, whatever their group. If one random row in each of some random "
-                    "groups was: labels_per='group'. If they are those of a label sheet of these groups, leave "
-                    "out labels_per=."
+                    f"{param('target_labels')}: no group has two labels, which has a chance below one in a "
+                    "million if rows were labelled at random, whatever their group. If one random row in each of "
+                    f"some random groups was: {per_group}. If they are those of a label sheet of these "
+                    f"groups, leave out {param('labels_per=')}."
                 )
         return choose_rows(groups, coins, rows, marks)
     if labels_per == "group":
         if n_labels.max() > 1:
             raise InputError(
-                f"target_labels: {have(int(np.count_nonzero(n_labels > 1)), 'group')} several labels, but with "
-                "labels_per='group' one random row of a group is labelled. If rows were labelled at random, "
-                "whatever their group: labels_per='row'. If several random rows of each of some random groups "
-                "were: keep the label of one of them, chosen at random."
+                f"{param('target_labels')}: {have(int(np.count_nonzero(n_labels > 1)), 'group')} several labels, "
+                f"but with {per_group} one random row of a group is labelled. If rows were labelled at "
+                f"random, whatever their group: {per_row}. If several random rows of each of some random "
+                "groups were: keep the label of one of them, chosen at random."
             )
         places = choose_rows(groups, coins, rows)
         return np.sort(np.append(places[n_labels[group_index[places]] == 0], np.flatnonzero(labelled)))
@@ -196,11 +197,11 @@ def choose_labelled(
     labelled[places] = False
     if labelled.any():
         raise InputError(
-            f"target_labels: {plural(int(np.count_nonzero(labelled)), 'label')} on rows that are not the counted "
-            "one of their group, so it must be known how rows were chosen to be labelled. If at random among all "
-            "rows: "
-            "labels_per='row', and only labels of counted rows are used. If one random row in each of some random "
-            "groups: labels_per='group', and these rows are counted. A label sheet of these groups needs neither."
+            f"{param('target_labels')}: {plural(int(np.count_nonzero(labelled)), 'label')} on rows that are not "
+            "the counted one of their group, so it must be known how rows were chosen to be labelled. If at "
+            f"random among all rows: {per_row}, and only labels of counted rows are used. If one random "
+            f"row in each of some random groups: {per_group}, and these rows are counted. A label sheet of "
+            "these groups needs neither."
         )
     return places
 
@@ -208,11 +209,11 @@ def choose_labelled(
 def check_labels_per(labels_per: LabelsPer | None, *, has_labels: bool, has_groups: bool) -> None:
     """Refuse a design that is not known, or is about nothing."""
     if labels_per not in (None, *get_args(LabelsPer)):
-        raise InputError(f"labels_per must be 'row', 'group' or None, got {labels_per!r}.")
+        raise InputError(f"{param('labels_per')} must be 'row', 'group' or None, got {labels_per!r}.")
     if labels_per is not None and not (has_labels and has_groups):
         raise InputError(
-            "labels_per= says how target rows in groups were chosen to be labelled: it needs target_labels= and "
-            "target_groups=. Give both, or leave it out."
+            f"{param('labels_per=')} says how target rows in groups were chosen to be labelled: it needs "
+            f"{param('target_labels=')} and {param('target_groups=')}. Give both, or leave it out."
         )
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pacshift.arrays import FloatArray, IntArray, Label, LabelsLike, ScoresLike, cached_property, running_sum
-from pacshift.errors import InputError
+from pacshift.errors import InputError, param
 from pacshift.scores.check import ScoreMatrix, check_flag, check_labels, check_scores, require_plausible
 from pacshift.scores.kind import ScoreKind, kind_of_all
 from pacshift.scores.names import shorten, text_of
@@ -526,16 +526,17 @@ def _require_addable(parts: Sequence[Any]) -> None:
         if list(map(text_of, part.classes)) != list(map(text_of, parts[0].classes)):
             both = f"{shorten(parts[0].classes)} and {shorten(part.classes)}"
             raise InputError(
-                f"tallies of different classes do not add: {both}. Count them all with the same classes=, "
-                "in one order."
+                f"tallies of different classes do not add: {both}. Count them all with the same "
+                f"{param('classes=')}, in one order."
             )
     scores = sorted({part.score for part in parts if part.n_source})
     if len(scores) > 1:
         raise InputError(f"tallies of different scores do not add: {' and '.join(scores)}.")
     if len({part.softmax for part in parts}) > 1:
         raise InputError(
-            "tallies of logits, of which the softmax was counted, and of scores as they are do not add. Count all "
-            "of them from logits with softmax=True, or all from the model's probabilities without it."
+            "tallies of logits, of which the softmax was counted, and of scores as they are do not add. Count "
+            f"all of them from logits with {param('softmax=True')}, or all from the model's probabilities without "
+            "it."
         )
 
 
@@ -558,6 +559,6 @@ def _sum_groups(side: str, parts: Sequence[Grouped | None]) -> Grouped | None:
     if known and len(known) < len(parts):
         raise InputError(
             f"{len(known)} of {len(parts)} {side} tallies hold one row per group, the others every row: the sum "
-            "would be a sample of neither. Count all of them with groups=, or none."
+            f"would be a sample of neither. Count all of them with {param('groups=')}, or none."
         )
     return reduce(Grouped.__add__, known) if known else None

@@ -70,8 +70,8 @@ def logits_note(tally: Tally) -> tuple[str, ...]:
         return ()
     where = str(kind).removeprefix(OTHER)
     return (
-        f"these scores look like logits{where}. If they are, take their softmax: softmax=True; sets are often "
-        "much smaller. The promise holds either way.",
+        f"these scores look like logits{where}. If they are, take their softmax; sets are often much smaller. "
+        "The promise holds either way.",
     )
 
 
@@ -120,7 +120,6 @@ def describe_copies(repeats: Repeats, rows: str, classes: Sequence[Label], *, ha
     whose = "" if repeats.label is None else f" of class {classes[repeats.label]!r}"
     kinds = "pairs of label and score" if have_labels else "bins"
     times, n_rows = repeats.times, repeats.n_rows
-    unit = {"source": "groups=", "target": "target_groups="}.get(rows)
     if times > 1:
         seen = (
             f"every row{whose} is there {times:,} times: the {n_rows:,} rows looked at fall into "
@@ -133,9 +132,10 @@ def describe_copies(repeats: Repeats, rows: str, classes: Sequence[Label], *, ha
             "label and score with another row, and more regularly than independent rows would, even with the ties "
             "of forests or rounded scores"
         )
+    groups = ", or name their groups if they are several looks at one unit" if rows in ("source", "target") else ""
     return (
-        f"{rows}: {seen}. The promise needs independent rows. Leave out copies by their id, not by their scores"
-        f"{f', or give {unit} if they are several looks at one unit' if unit else ''}."
+        f"{rows}: {seen}. The promise needs independent rows. Leave out copies by their id, not by their "
+        f"scores{groups}."
     )
 
 

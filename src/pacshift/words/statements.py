@@ -9,6 +9,7 @@ import numpy as np
 from pacshift.arrays import FloatArray, Label
 from pacshift.bounds import Interval
 from pacshift.certificate import Certificate
+from pacshift.errors import param
 from pacshift.methods.guarantee import RANDOM_SAMPLE, promises_target
 from pacshift.rows.sets import mean_and_empty
 from pacshift.scores.names import shorten
@@ -345,7 +346,7 @@ def _change(certificate: Certificate) -> Iterator[Statement]:
         "change",
         f"{head}: {first} {IF_IMPOSSIBLE}",
         f"{head}: {every} {IF_IMPOSSIBLE}",
-        f"To have a share that you know tested, state it: known_mix=.{narrower}",
+        f"To have a share that you know tested, state it: {param('known_mix=')}.{narrower}",
     )
 
 
@@ -447,7 +448,7 @@ def _classes(certificate: Certificate) -> Iterator[Statement]:
         full = f"Missed{part}, by class: {listed}{cut}. These bounds hold together with confidence {sure}{both}."
         advice = ""
         if certificate.class_epsilon is None and high > LIMIT_ADVISED * certificate.epsilon:
-            advice = "To limit every class, set class_epsilon=; sets become larger."
+            advice = f"To limit every class, set {param('class_epsilon=')}; sets become larger."
         yield Statement("classes", f"Worst class: {said}", full + may_all_be_missed(certificate), advice)
 
 
@@ -472,7 +473,7 @@ def _accepted(certificate: Certificate) -> Iterator[Statement]:
 
         advice = ""
         if limits is None and most > LIMIT_ADVISED * certificate.epsilon:
-            advice = "To limit every label, set label_error=; less is accepted."
+            advice = f"To limit every label, set {param('label_error=')}; less is accepted."
         said = f"{at_most(most)} of its accepted cases wrong (highest bound: {called(certificate.classes[worst])})"
         yield Statement(
             "classes",
@@ -534,7 +535,8 @@ def _sets(certificate: Certificate) -> Iterator[Statement]:
             " An empty set means that no label fits well: look at the case. It counts as a miss, and the promise "
             "covers it."
         )
-        advice = "To fill empty sets, use without_empty_sets() or never_empty=True; the promise still holds."
+        fill = f"without_empty_sets() or {param('never_empty=True')}"
+        advice = f"To fill empty sets, use {fill}; the promise still holds."
     yield Statement("sets", f"Sets on the target: {counted}", full, advice)
 
 

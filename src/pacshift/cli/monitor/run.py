@@ -7,7 +7,7 @@ from pathlib import Path
 from pacshift.certificate import Certificate
 from pacshift.cli import options
 from pacshift.cli.certificates import require_model
-from pacshift.cli.console import in_flags, note, progress
+from pacshift.cli.console import note, progress
 from pacshift.cli.inputs import Watch
 from pacshift.cli.monitor import MonitorOptions
 from pacshift.errors import InputError
@@ -114,7 +114,7 @@ def ingest(
     )
     if not_counted and not watch.history:  # there is nothing else to say
         raise next(iter(not_counted.values()))
-    return {file: in_flags(str(error)).removeprefix(f"{file}: ") for file, error in not_counted.items()}
+    return {file: str(error).removeprefix(f"{file}: ") for file, error in not_counted.items()}
 
 
 def choose_certificate(

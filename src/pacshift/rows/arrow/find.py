@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from pacshift.arrays import Label
-from pacshift.errors import InputError
+from pacshift.errors import InputError, param
 from pacshift.rows.arrow.batch import Layout, sample_scores
 from pacshift.rows.arrow.source import Source, field_of
 from pacshift.rows.columns import Columns
@@ -23,7 +23,6 @@ from pacshift.scores.frames import refuse_half_types
 from pacshift.scores.names import numbers_if_all, places_by_text, shorten, text_of
 
 DEFAULT_PATTERN = "p_*"
-_HOW = "scores= takes a pattern such as 'p_*', a comma list of columns, or one column of lists"
 
 
 class ColumnsError(InputError):
@@ -71,8 +70,8 @@ def find_layout(source: Source, options: ReadOptions) -> Layout:
         _require_names(source, group, "group")
         if group in (label, *wanted, *(remembered.scores if remembered else ())):
             raise InputError(
-                f"column {group!r} cannot hold the {'labels' if group == label else 'scores'} and name the groups."
-                " Name another column: group=NAME."
+                f"column {group!r} cannot hold the {'labels' if group == label else 'scores'} and name the "
+                f"groups. Name another column: {param('group=NAME')}."
             )
     others = [name for name in names if name not in (label, group)]
     if scores is not None:
@@ -106,7 +105,8 @@ def _require_names(source: Source, column: str, role: Literal["label", "group"])
         problem = f"{n_found} columns are called {column!r}" if n_found else f"no column {column!r}"
         group = "column that says to which group, such as a patient, a row belongs"
         where = group if role == "group" else "label column"
-        raise ColumnsError(f"{problem}. Name the {where}: {role}=NAME. The columns are {shorten(names, 20)}.")
+        name_it = f"Name the {where}: {param(f'{role}=NAME')}."
+        raise ColumnsError(f"{problem}. {name_it} The columns are {shorten(names, 20)}.")
     stored = kind = source.schema.field(column).type
     while pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
         kind = kind.value_type
@@ -115,7 +115,7 @@ def _require_names(source: Source, column: str, role: Literal["label", "group"])
     if not (source.has_text_labels or is_text or _is_number(kind) or pa.types.is_boolean(kind)):
         raise InputError(
             f"{role} column {column!r} holds {stored}: {role}s must be text, numbers or booleans. Convert it, or "
-            f"name another column: {role}=NAME."
+            f"name another column: {param(f'{role}=NAME')}."
         )
 
 
@@ -128,7 +128,7 @@ def _select_columns(source: Source, scores: str, names: Sequence[str]) -> ScoreC
     absent = [part for part, hit in zip(parts, hits, strict=True) if not hit]
     if absent or not _are_scores(source, matches):
         raise ColumnsError(
-            f"scores={scores!r} match {shorten(matches) if matches else 'no column'}"
+            f"{param(f'scores={scores!r}')} match {shorten(matches) if matches else 'no column'}"
             + (f", and there is no column {shorten(absent)}" if matches and absent else "")
             + ": they must match two or more number columns, or one column of lists. The columns are "
             f"{shorten(names, 20)}."
@@ -155,9 +155,10 @@ def _find_again(
                 return chosen
     by_class = f", nor columns p_NAME or NAME for each of the classes {shorten(classes)}" if classes else ""
     raise ColumnsError(
-        f"the scores were read from the columns {shorten(scores)}, but this table has no column {shorten(missing)}"
-        f"{by_class}. Rename its columns, or name its score columns with scores=. An array in the order of the"
-        f" classes needs by_position=True. Its columns are {shorten(source.schema.names, 20)}."
+        f"the scores were read from the columns {shorten(scores)}, but this table has no column "
+        f"{shorten(missing)}{by_class}. Rename its columns, or name its score columns with {param('scores=')}. An "
+        f"array in the order of the classes needs {param('by_position=True')}. Its columns are "
+        f"{shorten(source.schema.names, 20)}."
     )
 
 
@@ -180,7 +181,7 @@ def _by_default(
     raise ColumnsError(
         f"no score columns: fewer than two are called {DEFAULT_PATTERN}"
         + (f", and none after the classes {shorten(classes)}" if classes else "")
-        + f". {_HOW}. The columns are {shorten(names, 20)}."
+        + f". {_how_to_name_scores()}. The columns are {shorten(names, 20)}."
     )
 
 
@@ -189,19 +190,23 @@ def _called_as_labels(source: Source, names: Sequence[str], label: str) -> Score
     values = {text for value in source.label_values(label) if (text := text_of(value)) is not None}
     if not values:
         raise InputError(
-            f"column {label!r} holds no label at all, so that it cannot name the score columns. {_HOW}."
+            f"column {label!r} holds no label at all, so that it cannot name the score columns. "
+            f"{_how_to_name_scores()}."
         )
     columns = [name for name in names if name in values]
     missing = sorted(values.difference(columns))
     if missing:
         raise ColumnsError(
             f"no score columns: fewer than two are called {DEFAULT_PATTERN}, and the labels {shorten(missing)} of "
-            f"column {label!r} have no column of their name. {_HOW}. The columns are {shorten(names, 20)}."
+            f"column {label!r} have no column of their name. {_how_to_name_scores()}. The "
+            f"columns are {shorten(names, 20)}."
         )
     _require_numbers(source.schema, columns)
     _refuse_unlabelled_classes(source, columns, names)
     if len(columns) < 2:
-        raise InputError(f"all rows have the label {columns[0]!r}, but at least 2 classes are needed. {_HOW}.")
+        raise InputError(
+            f"all rows have the label {columns[0]!r}, but at least 2 classes are needed. {_how_to_name_scores()}."
+        )
     return ScoreColumns(tuple(columns), numbers_if_all(columns))
 
 
@@ -218,7 +223,7 @@ def _refuse_unlabelled_classes(source: Source, columns: list[str], names: Sequen
     if alike:
         raise ColumnsError(
             f"the labels name the score columns {shorten(columns)}, but {shorten(alike)} may be scores too: they "
-            f"look alike, and no row is labelled so. Name all score columns: {_HOW}."
+            f"look alike, and no row is labelled so. Name all score columns: {_how_to_name_scores()}."
         )
 
 
@@ -253,7 +258,7 @@ def _in_order_of(classes: tuple[Label, ...], chosen: ScoreColumns, *, by_positio
         raise InputError(
             f"no score column for class {shorten(missing)}: {len(chosen.names)} score columns give the classes "
             f"{shorten(chosen.names)}. Name the classes as the columns do, or match columns and classes in their "
-            "order with by_position=True."
+            f"order with {param('by_position=True')}."
         )
     if len(classes) != len(chosen.columns):
         raise InputError(
@@ -298,8 +303,8 @@ def _list_classes(
     order, missing = _places(classes, inside)
     if missing:
         raise InputError(
-            f"no scores for class {shorten(missing)}: class_names are {shorten(inside)}. Name the classes so, "
-            "or match them in their order with by_position=True."
+            f"no scores for class {shorten(missing)}: class_names are {shorten(inside)}. Name the classes so, or "
+            f"match them in their order with {param('by_position=True')}."
         )
     return classes, None if order == tuple(range(length)) else order
 
@@ -321,5 +326,9 @@ def _require_numbers(schema: Any, columns: Sequence[str]) -> None:
         if not _is_number(kind):
             raise InputError(
                 f"score column {column!r} holds {kind}, not numbers. Convert it, or name the score columns with "
-                "scores=."
+                f"{param('scores=')}."
             )
+
+
+def _how_to_name_scores() -> str:
+    return f"{param('scores=')} takes a pattern such as 'p_*', a comma list of columns, or one column of lists"

@@ -18,7 +18,7 @@ import pyarrow.csv
 import pyarrow.ipc
 import pyarrow.parquet
 
-from pacshift.errors import InputError
+from pacshift.errors import InputError, param
 from pacshift.files.reading import read_arrays, require_regular
 from pacshift.parallel import cores, map_ordered
 from pacshift.rows.arrow.source import Source, readable, readable_file, require_fields
@@ -245,7 +245,8 @@ class Npz(Source):
         if main is None:
             raise InputError(
                 f"{file}: it must hold numbers {self._scores or SCORES!r} in a matrix; it holds "
-                f"{ {name: array.shape for name, array in arrays.items()} }. Name the scores: scores=NAME."
+                f"{ {name: array.shape for name, array in arrays.items()} }. Name the scores: "
+                f"{param('scores=NAME')}."
             )
         matrix = arrays[main]
         if main == scores and (matrix.ndim != 2 or matrix.dtype.kind not in "fiu" or matrix.shape[1] < 2):

@@ -16,7 +16,7 @@ import pyarrow.ipc
 import pyarrow.parquet
 
 from pacshift.arrays import IntArray
-from pacshift.errors import InputError
+from pacshift.errors import InputError, param
 from pacshift.files.writing import FORMULA, NUMBER, PathLike, atomic_write, check_output, escape_cell
 from pacshift.progress import Progress
 from pacshift.rows.arrow.batch import ArrowBatch
@@ -189,7 +189,8 @@ def refuse_both(drop_invalid: bool | float, keep_invalid: bool) -> None:
     """Rows cannot be left out and kept."""
     if drop_invalid and keep_invalid:
         raise InputError(
-            "drop_invalid=True leaves out rows that cannot be used, keep_invalid=True keeps them. Use one of them."
+            f"{param('drop_invalid=True')} leaves out rows that cannot be used, {param('keep_invalid=True')} "
+            "keeps them. Use one of them."
         )
 
 

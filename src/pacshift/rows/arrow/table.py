@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from pacshift.arrays import IntArray, Label
-from pacshift.errors import InputError, users_line
+from pacshift.errors import InputError, param, users_line
 from pacshift.files.same import sha256_beside
 from pacshift.progress import Progress
 from pacshift.rows.arrow.batch import ArrowBatch, Layout, sample_scores
@@ -108,7 +108,9 @@ def read(
     >>> folder.cleanup()
     """
     if label is not None and target_label is not None:
-        raise InputError("label= is for a source, target_label= for a target. Give one of them.")
+        raise InputError(
+            f"{param('label=')} is for a source, {param('target_label=')} for a target. Give one of them."
+        )
     return read_rows(
         table,
         label=label if target_label is None else target_label,
@@ -180,7 +182,10 @@ def tally_table(
     idle = {"score": score != "probability", "grid": not grid} if label is None else {"bins": not bins}
     for name in (name for name, value in idle.items() if value):
         without, alone = ("without", "a source") if label is None else ("with", "a target")
-        raise InputError(f"{name} is about {alone} alone, but this table is read {without} label=. Leave it out.")
+        raise InputError(
+            f"{param(name)} is about {alone} alone, but this table is read {without} {param('label=')}. Leave "
+            "it out."
+        )
     rows = read_rows(table, label=label, keep=False, watch=told(progress), **reading)
     return rows.tally(score, grid=grid, soft=soft, bins=bins, sha256=sha256)
 
@@ -228,7 +233,7 @@ def read_rows(
             raise
         message = str(error)
         if name == "target":  # whose labels have a parameter of their own
-            message = message.replace("label=NAME", "target_labels=NAME")
+            message = message.replace(param("label=NAME"), param("target_labels=NAME"))
         raise ColumnsError(f"{name}: {message}") from None
     kind: Labels = "none" if layout.label is None else "some" if some_labels else "all"
     files = ", ".join(map(str, source.files[:3])) + (", ..." if len(source.files) > 3 else "")
@@ -257,7 +262,7 @@ def _group_of(like: "CheckedRows | Certificate", source: Source) -> str | None:
     if group is None or group in source.schema.names:
         return group
     problem = f"one row of each {group!r} is counted there, but this table has no column {group!r}"
-    remedy = "Name the column of its groups: group=NAME."
+    remedy = f"Name the column of its groups: {param('group=NAME')}."
     if isinstance(like, CheckedRows):
         raise ColumnsError(f"{problem}. {remedy} If every row is a group of its own, add a column of row numbers.")
     warnings.warn(f"{problem}: every row counts by itself. {remedy}", stacklevel=users_line())
