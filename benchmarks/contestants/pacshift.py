@@ -16,8 +16,8 @@ class Ours(NumpyContestant):
     def calibrate(self, given: Given) -> Any:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UninformativeWarning)
-            rates: dict[str, float] = {"epsilon": given.epsilon, "delta": given.delta}
-            return calibrate(given.source, given.labels, given.target, method=self.method, rng=0, **rates)
+            data = given.source, given.labels, given.target
+            return calibrate(*data, epsilon=given.epsilon, delta=given.delta, method=self.method, rng=0)
 
     def sets(self, fitted: Any, scores: Any) -> Any:
         return fitted.sets(scores)
