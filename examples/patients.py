@@ -23,9 +23,8 @@ errors: dict[str, list[float]] = {"every row counts": [], "one row of each patie
 for _ in range(15):
     source, labels, source_patients = visits(300, sick=0.3)
     target, _truth, target_patients = visits(300, sick=0.6)
-    for way, (groups, target_groups) in zip(
-        errors, [(None, None), (source_patients, target_patients)], strict=True
-    ):
+    ways = (None, None), (source_patients, target_patients)
+    for way, (groups, target_groups) in zip(errors, ways, strict=True):
         try:
             certificate = pacshift.calibrate(
                 source, labels, target, epsilon=0.1, delta=0.05, groups=groups, target_groups=target_groups

@@ -29,8 +29,7 @@ def main() -> None:
 
 def fit_twin(probs: FloatArray, labels: IntArray, *, relative: bool = False) -> Twin:
     """Parameters of a twin of these scores."""
-    n_classes = probs.shape[1]
-    predicted = probs.argmax(axis=1)
+    n_classes, predicted = probs.shape[1], probs.argmax(axis=1)
     logs = np.log(np.maximum(probs, np.finfo(np.float32).tiny))
     gaps = logs.max(axis=1, keepdims=True) - logs
     if relative:

@@ -71,18 +71,9 @@ def _summarise_method(result: PanelResult, method: str) -> MethodSummary:
 
 
 HEADINGS = (
-    "panel",
-    "method",
-    "mean error",
-    "worst error",
-    "trials above ε",
-    "truly above ε",
-    "mean size",
-    "excess over best",
-    "all labels",
-    "refused",
-    "refused by calibrate",
-)
+    "panel", "method", "mean error", "worst error", "trials above ε", "truly above ε", "mean size",
+    "excess over best", "all labels", "refused", "refused by calibrate",
+)  # fmt: skip
 
 
 def cells(summary: MethodSummary) -> tuple[str, ...]:
@@ -96,9 +87,7 @@ def cells(summary: MethodSummary) -> tuple[str, ...]:
         f"{summary.truly_above}/{summary.trials}",
         number(summary.mean_size, 3),
         number(summary.excess, 3),
-        f"{summary.trivial}" if summary.trivial else "",
-        f"{summary.refused}" if summary.refused else "",
-        f"{summary.refuted}" if summary.refuted else "",
+        *(f"{count}" if count else "" for count in (summary.trivial, summary.refused, summary.refuted)),
     )
 
 
@@ -290,9 +279,8 @@ class Table:
             return None
         near = [a.mean_size / b.mean_size <= 1.1 for _, (a, b) in panels]
         verdict = _verdict(sum(near), len(near))
-        sizes = [
-            f"{result.name} {number(a.mean_size, 3)} against {number(b.mean_size, 3)}" for result, (a, b) in panels
-        ]
+        pairs = ((result.name, a.mean_size, b.mean_size) for result, (a, b) in panels)
+        sizes = [f"{name} {number(size, 3)} against {number(oracle, 3)}" for name, size, oracle in pairs]
         return Claim(text, verdict, "; ".join(sizes), sum(near) / len(near))
 
 

