@@ -6,7 +6,7 @@ import pytest
 
 from commands import Data, bad, good
 from pacshift import METHODS, Certificate
-from pacshift.cli.simulated import find
+from pacshift.cli.simulated import run_demo
 
 
 @pytest.mark.slow
@@ -22,8 +22,7 @@ def test_demo_shows_who_keeps_the_word(tmp_path: Path) -> None:
     tables = [tmp_path / "d" / f"{name}.parquet" for name in ("source", "target", "labelled")]
     good("calibrate", *tables[:2], "-m", "PS-W", "-o", tmp_path / "c.json")
     assert "kept" in good("check", tmp_path / "c.json", tables[2]).stdout
-    found = find(None)
-    errors = {row.method: row.error for row in found.trials[0]}
+    errors = {row.method: row.error for row in run_demo(None).draws[0]}
     assert list(errors) == [name for name in METHODS if name != "PS-T"]
     assert all((errors[name] or 1) <= 0.1 for name in errors if METHODS[name].guarantee == "pac-target")
     assert (errors["PS"] or 0) > 0.2

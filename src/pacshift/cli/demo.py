@@ -14,7 +14,7 @@ from pacshift.errors import InputError
 from pacshift.words.numbers import given, percent
 
 if TYPE_CHECKING:
-    from pacshift.cli.simulated import Findings
+    from pacshift.cli.simulated import DemoResult
 
 
 def demo(
@@ -28,41 +28,41 @@ def demo(
     Example: pacshift demo
     """
     from pacshift.cli.certificates import with_origin
-    from pacshift.cli.simulated import find, write
+    from pacshift.cli.simulated import run_demo, write_files
 
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"cannot make the folder {out}: {error.strerror}. Choose another with -o.") from None
     with progress("drawing and calibrating", silent=as_json) as report:
-        found = find(report)
-    found = replace(found, certificate=with_origin(found.certificate, ctx))
-    files = write(out, found)
+        result = run_demo(report)
+    result = replace(result, certificate=with_origin(result.certificate, ctx))
+    files = write_files(out, result)
     if not as_json:
-        _show(found, files)
+        _show(result, files)
         return
-    rows = [{**asdict(row), "draws_above_epsilon": found.above(row.method)} for row in found.trials[0]]
-    facts = {"epsilon": found.certificate.epsilon, "delta": found.certificate.delta, "draws": len(found.trials)}
+    rows = [{**asdict(row), "draws_above_epsilon": result.count_above(row.method)} for row in result.draws[0]]
+    facts = {"epsilon": result.certificate.epsilon, "delta": result.certificate.delta, "draws": len(result.draws)}
     print_json({**facts, "methods": rows, "files": {name: str(path) for name, path in files.items()}})
 
 
-def _show(found: "Findings", files: dict[str, Path]) -> None:
+def _show(result: "DemoResult", files: dict[str, Path]) -> None:
     from pacshift.cli.simulated import N_ROWS, SOURCE_MIX, TARGET_MIX
     from pacshift.words.statements import short_lines
 
-    console, epsilon, draws = results(), found.certificate.epsilon, len(found.trials)
-    name = plain(repr(found.class_names[1]))
+    console, epsilon, draws = results(), result.certificate.epsilon, len(result.draws)
+    name = plain(repr(result.class_names[1]))
     rows, before, after = f"{N_ROWS:,}", percent(SOURCE_MIX[1]), percent(TARGET_MIX[1])
     console.print(
-        f"[bold]{plain(found.title)}[/] (scores of a real model, {len(found.class_names)} classes). "
+        f"[bold]{plain(result.title)}[/] (scores of a real model, {len(result.class_names)} classes). "
         f"Source: {rows} labelled rows, {before} of them {name}. "
         f"Target: {rows} rows without labels, {after} of them {name} (only ORACLE is told). "
         f"Wanted: sets that miss the true label of at most {given(epsilon)} of the target."
     )
     headings = "method", "promise", "labels per set", "empty sets", "true error", "draws above epsilon"
     table = right_aligned(*headings, left=2)
-    for row in found.trials[0]:
-        above = found.above(row.method)
+    for row in result.draws[0]:
+        above = result.count_above(row.method)
         table.add_row(*cells(row, epsilon), f"[red]{above}[/]" if above else "0")
     console.print(table)
     console.print(
@@ -70,19 +70,19 @@ def _show(found: "Findings", files: dict[str, Path]) -> None:
         f"simulated. Last column: in how many of {draws} draws of all the data it was above {given(epsilon)}.\n"
     )
     # What speaks for PS-LP, which is the default although PS-LW needs no target.
-    larger = found.size("PS-LW") / found.size("PS-LP") - 1
+    larger = result.size("PS-LW") / result.size("PS-LP") - 1
     here = f"PS-LW's sets are {percent(abs(larger), 2)} {'larger' if larger > 0 else 'smaller'} here"
     console.print(
         f"Why PS-LP? {'PS-LW does about as well here' if abs(larger) < 0.02 else here}, and it needs no target. "
         "But it bounds every class separately, which costs size with many or rare classes."
     )
     console.print()
-    print_words(short_lines(found.certificate))
+    print_words(short_lines(result.certificate))
     console.print()
     for kind in ("report", "figure"):
         console.print(f"{kind}: {plain(files[kind])}")
     console.print("Go on with the same data:")
-    folder, rates = files["report"].parent, f"--epsilon {epsilon:g} --delta {found.certificate.delta:g}"
+    folder, rates = files["report"].parent, f"--epsilon {epsilon:g} --delta {result.certificate.delta:g}"
     for line in (
         f"pacshift calibrate {folder}/source.parquet {folder}/target.parquet {rates} -o my.json",
         f"pacshift check my.json {folder}/labelled.parquet",

@@ -1,11 +1,8 @@
 """The demo's simulated label shift: what is drawn, what the methods achieve on it, the picture and the files."""
 
 import json
-import zlib
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,23 +11,16 @@ from matplotlib.figure import Figure
 
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.certificate import Certificate
-from pacshift.certification.calibrate import calibrate
-from pacshift.certification.counted import Data, measured
-from pacshift.comparison import ComparisonRow
-from pacshift.errors import AssumptionError
+from pacshift.comparison import ComparisonRow, compare
 from pacshift.files.writing import atomic_write
-from pacshift.methods import METHODS, Method, Task, usable_methods
+from pacshift.methods import METHODS
 from pacshift.plots.axes import LIMIT, PROMISE_MARKS, new_axes
 from pacshift.progress import Progress
 from pacshift.report import write_report
-from pacshift.rows.memory import memory
-from pacshift.scores.check import ScoreMatrix
-from pacshift.scores.transforms import resolve_transform
-from pacshift.simulate import Population, resample
+from pacshift.simulate import resample
 from pacshift.simulate.population import heart_arrays, unpack_scores
-from pacshift.tally import Tally
 
-PANEL, EPSILON, DELTA = "heart-large-0.1", 0.1, 5e-4
+EPSILON, DELTA = 0.1, 5e-4
 SOURCE_MIX, TARGET_MIX, N_ROWS = (0.94, 0.06), (0.636, 0.364), 42_000
 """A panel of the paper, but with all scored rows as the population of source and target."""
 DRAWS, SEED = 10, 0
@@ -40,8 +30,8 @@ METHODS_DRAWN = ("PS-LP", "LWCP", "PS")
 
 
 @dataclass(frozen=True)
-class Findings:
-    """What the demo found: scored rows, those of the first draw and its certificate, all draws."""
+class DemoResult:
+    """All scored rows, those of the first draw and its certificate, and a table of methods for every draw."""
 
     title: str
     class_names: tuple[str, ...]
@@ -50,74 +40,60 @@ class Findings:
     source: IntArray
     target: IntArray
     certificate: Certificate
-    trials: Sequence[Sequence[ComparisonRow]]
+    draws: Sequence[Sequence[ComparisonRow]]
 
-    def of(self, method: str) -> list[ComparisonRow]:
+    def rows_of(self, method: str) -> list[ComparisonRow]:
         """The rows of a method in all draws that it did not refuse."""
-        return [row for trial in self.trials for row in trial if row.method == method and row.size is not None]
+        return [row for draw in self.draws for row in draw if row.method == method and row.size is not None]
 
-    def above(self, method: str) -> int:
+    def count_above(self, method: str) -> int:
         """In how many draws the error of a method was above what was allowed."""
-        return sum(row.error > EPSILON for row in self.of(method) if row.error is not None)
+        return sum(row.error > EPSILON for row in self.rows_of(method) if row.error is not None)
 
     def size(self, method: str) -> float:
         """Mean size of a method's sets over all draws that it did not refuse."""
-        return float(np.mean([row.size for row in self.of(method)]))
+        return float(np.mean([row.size for row in self.rows_of(method)]))
 
 
-def find(report: Progress | None) -> Findings:
-    """Draw from all scored rows, run every method as published, and measure it on the whole target population."""
+def run_demo(report: Progress | None) -> DemoResult:
+    """Draw from all scored rows, compare all methods, and take their errors on the whole target population."""
     arrays = heart_arrays()
     facts, names = json.loads(str(arrays["facts"])), tuple(arrays["class_names"].tolist())
     scores, labels = unpack_scores(arrays["gaps"]), arrays["labels"].astype(np.int64)
-
-    def rng(trial: int, purpose: str) -> np.random.Generator:
-        """A generator for each purpose: adding a method never changes the numbers of another one."""
-        return np.random.default_rng([SEED, trial, *(zlib.crc32(word.encode()) for word in (PANEL, purpose))])
-
-    @cache
-    def everyone(score: str) -> Population:
-        """All rows with their transformed scores, where the true error of thresholds is known."""
-        matrix = ScoreMatrix(scores, tuple(range(len(names))))
-        return Population(resolve_transform(score).of_all(matrix), labels)
-
-    @cache
-    def drawn(trial: int) -> tuple[IntArray, IntArray]:
-        """The rows of source and target."""
-        coins = rng(trial, "draw")
-        return resample(labels, SOURCE_MIX, N_ROWS, coins), resample(labels, TARGET_MIX, N_ROWS, coins)
-
-    @cache
-    def tally(trial: int, score: str) -> Tally:
-        """The counts that calibration sees; methods that share a score transform share them."""
-        source, target = drawn(trial)
-        return Tally.from_scores(scores[source], labels[source], score=score) + Tally.from_target(scores[target])
-
-    def run(method: Method, trial: int) -> ComparisonRow:
-        score = "aps" if method.name == "WCP" else method.default_score  # as the authors run it
-        weights = np.divide(TARGET_MIX, SOURCE_MIX) if method.needs_weights else None
-        with suppress(AssumptionError):
-            task = Task(epsilon=EPSILON, delta=DELTA, seed=SEED, weights=weights)
-            cuts, all_rows = method.solve(tally(trial, score), task).thresholds, everyone(score)
-            size, error = all_rows.size(cuts, TARGET_MIX), all_rows.error(cuts, TARGET_MIX)
-            empty = all_rows.empty(cuts, TARGET_MIX)
-            return ComparisonRow(method.name, method.guarantee, size, empty, error, bool(np.isneginf(cuts).all()))
-        return ComparisonRow(method.name, method.guarantee, None, note="label shift is rejected in this draw")
-
-    trials = []
-    for trial in range(DRAWS):
+    tables, certificates, rows_drawn = [], [], []
+    for draw in range(DRAWS):
         if report:
-            report(trial, DRAWS)
-        trials.append([run(method, trial) for method in usable_methods(with_weights=True)])
-    first, (source, target) = replace(tally(0, "probability"), classes=names), drawn(0)
-    made = calibrate(first, epsilon=EPSILON, delta=DELTA, method=METHOD, rng=rng(0, METHOD))
-    rows = memory(scores[target], name="target", role="target", classes=names)
-    made = measured(made, Data(first, target=rows))
+            report(draw, DRAWS)
+        rng = np.random.default_rng([SEED, draw])
+        source, target = (resample(labels, mix, N_ROWS, rng) for mix in (SOURCE_MIX, TARGET_MIX))
+        compared = compare(
+            scores[source],
+            np.array(names)[labels[source]],
+            scores[target],
+            classes=names,
+            epsilon=EPSILON,
+            delta=DELTA,
+            weights=np.divide(TARGET_MIX, SOURCE_MIX),
+            rng=SEED,
+        )
+        errors = [
+            certificate and _true_error(certificate, scores, labels) for certificate in compared.certificates
+        ]
+        tables.append([replace(row, error=error) for row, error in zip(compared.rows, errors, strict=True)])
+        certificates.append(compared.certificates[[row.method for row in compared.rows].index(METHOD)])
+        rows_drawn.append((source, target))
     title = f"{facts['model'][:1].upper()}{facts['model'][1:]}, {facts['data']}"
-    return Findings(title, names, scores, labels, source, target, made, trials)
+    assert certificates[0] is not None  # label shift holds in this world
+    return DemoResult(title, names, scores, labels, *rows_drawn[0], certificates[0], tables)
 
 
-def write(folder: Path, found: Findings) -> dict[str, Path]:
+def _true_error(certificate: Certificate, scores: FloatArray, labels: IntArray) -> float:
+    """The error on the whole target population, of which all scored rows are known."""
+    missed = ~certificate.sets(scores)[np.arange(len(labels)), labels]
+    return float(np.dot(TARGET_MIX, [missed[labels == label].mean() for label in range(len(TARGET_MIX))]))
+
+
+def write_files(folder: Path, result: DemoResult) -> dict[str, Path]:
     """Write the files of the demo, over those of an earlier run."""
     import pyarrow as pa
     import pyarrow.parquet
@@ -125,28 +101,28 @@ def write(folder: Path, found: Findings) -> dict[str, Path]:
     files = {"report": folder / "report.html", "figure": folder / "demo.png"}
     files |= {"certificate": folder / "certificate.json"}
     files |= {name: folder / f"{name}.parquet" for name in ("source", "target", "labelled")}
-    certificate = found.certificate
+    certificate = result.certificate
     certificate.save(files["certificate"])
-    write_report(certificate, files["report"], comparison=found.trials[0])
-    draw_figure(files["figure"], found)
-    names = found.class_names
-    for table, rows in (("source", found.source), ("target", found.target), ("labelled", found.target)):
+    write_report(certificate, files["report"], comparison=result.draws[0])
+    draw_figure(files["figure"], result)
+    names = result.class_names
+    for table, rows in (("source", result.source), ("target", result.target), ("labelled", result.target)):
         columns: dict[str, Any] = {"id": np.arange(len(rows))}
-        columns |= {f"p_{name}": found.scores[rows, place] for place, name in enumerate(names)}
+        columns |= {f"p_{name}": result.scores[rows, place] for place, name in enumerate(names)}
         if table != "target":
-            columns["label"] = np.array(names)[found.labels[rows]]
+            columns["label"] = np.array(names)[result.labels[rows]]
         with atomic_write(files[table]) as draft:
             pyarrow.parquet.write_table(pa.table(columns), draft)
     return files
 
 
-def draw_figure(path: Path, found: Findings) -> None:
+def draw_figure(path: Path, result: DemoResult) -> None:
     """Draw one row per method and one dot per draw: the error against ε, and the size of the sets."""
     figure = Figure(figsize=(7.2, 2.4), layout="constrained", dpi=150)
     error_axes, size_axes = figure.subplots(1, 2, sharey=True, width_ratios=(3, 2))
     for axes, quantity in ((error_axes, "error"), (size_axes, "size")):
         for place, method in enumerate(METHODS_DRAWN):
-            rows = [row for trial in found.trials for row in trial if row.method == method]
+            rows = [row for draw in result.draws for row in draw if row.method == method]
             _, mark = PROMISE_MARKS[METHODS[method].guarantee]
             for offset, row in zip(np.linspace(-0.22, 0.22, len(rows)) * (len(rows) > 1), rows, strict=True):
                 if row.size is not None:
@@ -163,7 +139,7 @@ def draw_figure(path: Path, found: Findings) -> None:
     error_axes.set_ylim(len(words) - 0.5, -0.5)
     for axes in (error_axes, size_axes):
         new_axes(axes, height=0, grid="x")  # they are there already: only the grid is added
-    title = f"{found.title}: {len(found.trials)} draws, one dot per draw"
+    title = f"{result.title}: {len(result.draws)} draws, one dot per draw"
     figure.suptitle(title, fontsize=11, x=0.01, ha="left")
     with atomic_write(path) as draft:
         figure.savefig(draft)
