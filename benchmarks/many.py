@@ -23,9 +23,9 @@ from pacshift.ps_lp.prediction_powered import (
     CorrectionPlan,
     CorrectionShares,
     Evidence,
-    largest_corrected,
+    find_largest_threshold,
     options_for,
-    rescaled,
+    rescale,
     rescaling_factors,
     undo_rescaling,
 )
@@ -144,7 +144,7 @@ def if_the_mix_were_known(tally: Tally, mix: FloatArray) -> FloatArray:
     options = options_for(tally.class_counts, nothing, tally.n_target, epsilon=EPSILON, delta=DELTA)
     evidence = Evidence.of_tally(tally, np.minimum(mix + ROUNDING, 1.0), nothing)
     plan = CorrectionPlan(EPSILON, DELTA, CorrectionShares(0.0, 0.0, 1.0), options, nothing, nothing)
-    cut = largest_corrected(rescaled(tally, factors), evidence, plan, delta=DELTA, steps=Steps())
+    cut = find_largest_threshold(rescale(tally, factors), evidence, plan, delta=DELTA, steps=Steps())
     return undo_rescaling(cut, factors, tally)
 
 

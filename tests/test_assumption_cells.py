@@ -18,7 +18,7 @@ from pacshift.assumption.cells import (
     choose_bins,
     count_cells,
     even_folds,
-    joined,
+    join_folds,
     split,
 )
 from pacshift.tally.cells import N_CONFIDENCE, Cells
@@ -112,7 +112,7 @@ def test_folds_of_many_classes_add_up() -> None:
     counts = count_cells(tally + Tally.from_target(population.scores))
     folds = split(counts)
     assert len(folds) == 4
-    whole = joined(folds)
+    whole = join_folds(folds)
     assert (whole.source != counts.source).nnz == 0
     assert np.array_equal(whole.target, counts.target)
     for fold in folds:  # no fold lists a cell because another one fills it

@@ -21,7 +21,7 @@ from pacshift.assumption.directions import (
     difference_directions,
     fit_all,
     many_direction,
-    scaled,
+    scale_directions,
     share_directions,
     solve_marginals,
 )
@@ -40,7 +40,7 @@ def test_directions_have_values_between_0_and_1_and_the_mix_is_a_mix(n_classes: 
     for _ in range(5):
         counts = make_world(rng, n_classes, (3000, 3000)).draw(rng)
         fits, found = learned(counts)
-        values, width = scaled(found, fits.weight, CLIPS)
+        values, width = scale_directions(found, fits.weight, CLIPS)
         assert found.shape == (1, len(counts.target), len(DIRECTIONS))
         assert values.min() >= 0
         assert values.max() <= 1

@@ -10,7 +10,7 @@ from scipy.sparse import csc_matrix
 from scipy.stats import binom, binomtest
 
 from cell_worlds import cell_counts, make_world
-from pacshift.assumption.cells import joined, split
+from pacshift.assumption.cells import join_folds, split
 from pacshift.assumption.inequalities import (
     box_rows,
     box_sets,
@@ -57,7 +57,7 @@ def test_the_true_mix_keeps_boxes_and_largest_shares_often_enough(contamination:
         folds = split(counts)
         rows, limits = box_rows(counts, delta=delta, contamination=contamination)
         by_sets = shares_by_sets(
-            suggested_sets(folds[0]), joined(folds[1:]), delta=delta, contamination=contamination
+            suggested_sets(folds[0]), join_folds(folds[1:]), delta=delta, contamination=contamination
         )
         tops = largest_shares(counts, delta=delta, contamination=contamination)
         broken += [(rows @ world.mix > limits).any(), (world.mix > tops).any(), (world.mix > by_sets).any()]

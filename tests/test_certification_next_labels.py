@@ -223,7 +223,7 @@ def test_one_threshold_with_blanks_is_the_largest_that_passes() -> None:
         for cut in (-1, 0, 5, 20, 64, 65):
             (found,) = set(largest_single(test, cut, blanks).tolist())
             counts = [
-                test.misses(np.full(3, each)).sum() + blanks.missed(np.full(3, each))
+                test.misses(np.full(3, each)).sum() + blanks.count_misses(np.full(3, each))
                 for each in (found, found + 1e-9)
             ]
             assert counts[0] <= max(cut, 0) if cut < 0 else counts[0] <= cut

@@ -36,7 +36,7 @@ from pacshift.certification.class_bounds import class_miss
 from pacshift.certification.counted import Data as Counts
 from pacshift.certification.delta import split_delta_one, split_delta_two
 from pacshift.certification.request import check_request
-from pacshift.labels.labelled import both_bounds, by_sheet, mix_bounds
+from pacshift.labels.labelled import by_sheet, intersect_bounds, mix_bounds
 from pacshift.labels.sheet import RowDraw
 from pacshift.methods import PSC, PSLP, Oracle, Solution, Task, resolve_method
 from pacshift.methods.ps import capped
@@ -171,8 +171,8 @@ def test_known_mix_and_labels_may_be_about_different_rows() -> None:
     """5 % of the target is of a new kind: class 0 is half of all rows, and 52.6 % of those with a class."""
     of_all, of_labelled = (Interval(np.array([s, 0.0]), np.array([s, 1.0])) for s in (0.5, 0.526))
     with pytest.raises(AssumptionError, match="contradict known_mix"):
-        both_bounds(of_all, of_labelled, (0, 1), level=0.1)
-    both = both_bounds(of_all, of_labelled, (0, 1), level=0.1, contamination=0.05)
+        intersect_bounds(of_all, of_labelled, (0, 1), level=0.1)
+    both = intersect_bounds(of_all, of_labelled, (0, 1), level=0.1, contamination=0.05)
     assert clean_shares(both, 0.05).contains([0.5 / 0.95, 0.45 / 0.95]).all()
 
 
@@ -293,7 +293,7 @@ def test_labels_refute_what_was_said_to_be_known(weak: Population) -> None:
             target_labels=first(truth, 1000),
         )
     half = Interval(np.array([0.5, 0.0]), np.array([0.6, 1.0]))
-    both = both_bounds(half, Interval(np.array([0.4, 0.3]), np.array([0.55, 0.7])), (0, 1), level=0.1)
+    both = intersect_bounds(half, Interval(np.array([0.4, 0.3]), np.array([0.55, 0.7])), (0, 1), level=0.1)
     assert (both.lower.tolist(), both.upper.tolist()) == ([0.5, 0.3], [0.55, 0.7])
 
 

@@ -357,7 +357,7 @@ def ledger(monkeypatch: pytest.MonkeyPatch) -> Ledger:
         (prevalence, "mix_intervals"),
         (few_labels, "mix_bounds"),
         (equal_miss_rate, "equal_miss_ranks"),
-        (prediction_powered, "detected_shares", "largest_corrected", "rescaled_thresholds"),
+        (prediction_powered, "detected_shares", "find_largest_threshold", "rescaled_thresholds"),
         (theorem, "certify_many_classes"),
         (equal_miss_rate, "_equal_miss_ranks"),
         (ps, "class_wise_solution", "capped"),

@@ -21,7 +21,7 @@ from pacshift import (
 from pacshift.assumption.inequalities import JointRows, MixRows
 from pacshift.bounds import ROUNDING, Interval
 from pacshift.certification.delta import ASSUMPTION_SHARE
-from pacshift.labels.labelled import both_bounds
+from pacshift.labels.labelled import intersect_bounds
 from pacshift.mix.prevalence import check_known_mix
 from pacshift.mix.region import exact_box, prevalence_region
 
@@ -159,7 +159,7 @@ def test_bounds_that_are_wrong_by_more_are_refused() -> None:
 def test_labels_and_known_mix_may_touch() -> None:
     known = Interval(np.array([0.3, 0.0]), np.array([0.3, 1.0]))
     found = Interval(np.array([np.nextafter(0.3, 1), 0.2]), np.array([0.5, 0.9]))
-    both = both_bounds(known, found, ("a", "b"), level=0.1)
+    both = intersect_bounds(known, found, ("a", "b"), level=0.1)
     assert (both.lower <= both.upper).all()
     with pytest.raises(AssumptionError, match="contradict"):
-        both_bounds(known, Interval(found.lower + 2 * ROUNDING, found.upper), ("a", "b"), level=0.1)
+        intersect_bounds(known, Interval(found.lower + 2 * ROUNDING, found.upper), ("a", "b"), level=0.1)

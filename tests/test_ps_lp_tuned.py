@@ -21,7 +21,7 @@ from pacshift.arrays import FloatArray, IntArray
 from pacshift.bounds import Interval
 from pacshift.mix.region import prevalence_region
 from pacshift.paths.path import ThresholdPath
-from pacshift.paths.sample import RowSample, own_order, places_below, row_numbers
+from pacshift.paths.sample import RowSample, order_by_content, places_below, row_numbers
 from pacshift.ps_lp.theorem import MANY_ROWS, TUNED, betting_test, plan_for
 from pacshift.ps_lp.tuned import (
     CLASS_BALANCE,
@@ -162,8 +162,8 @@ def test_a_sample_has_its_share_of_rows_and_blocks_do_not_matter() -> None:
 def test_rows_that_are_alike_are_put_in_order_by_what_they_hold() -> None:
     rows = np.array([[0.2, 0.8], [0.2, 0.8], [0.6, 0.4], [0.2, 0.8]])
     labels = np.array([1, 0, 0, 1])
-    order = own_order(rows, labels)
-    again = own_order(rows[::-1], labels[::-1])
+    order = order_by_content(rows, labels)
+    again = order_by_content(rows[::-1], labels[::-1])
     assert np.array_equal(rows[order], rows[::-1][again])
     assert np.array_equal(labels[order], labels[::-1][again])
 
@@ -255,7 +255,7 @@ def test_quantiles_and_misses_of_held_out_rows() -> None:
     tally = Tally.from_scores([[0.1, 0.9], [0.4, 0.6], [0.4, 0.6], [0.8, 0.2], [0.7, 0.3]], [0, 0, 0, 0, 1])
     scores = HeldOutScores(tally, tally.counts)
     assert scores.totals.tolist() == [4, 1]
-    assert scores.missed(np.array([0.4, 0.9])).tolist() == [0.25, 1.0]
+    assert scores.miss_rates(np.array([0.4, 0.9])).tolist() == [0.25, 1.0]
     assert scores.quantiles(0.5).tolist() == [0.4, np.inf]  # too few rows of the second class for a cap
     assert scores.quantiles(0.75).tolist() == [0.8, np.inf]
     assert np.isinf(scores.quantiles(1.0)).all()  # all may be missed: no cap, in the last class either

@@ -33,7 +33,7 @@ from pacshift.paths.labelled import (
     tuned_path,
 )
 from pacshift.paths.path import ThresholdPath, fit_isotonic, isotonic, last_passing
-from pacshift.paths.posterior import Posterior, fit_posterior, log_evidence, moved
+from pacshift.paths.posterior import Posterior, fit_posterior, log_evidence, move_posterior
 from pacshift.rows.memory import pair
 from pacshift.scores.transforms import resolve_transform, softmax
 from strategies import seeds
@@ -497,10 +497,10 @@ def test_the_posterior_finds_what_was_put_in() -> None:
     assert np.allclose(found.slopes, truth.slopes, atol=0.1)
     assert np.allclose(found.offsets - found.offsets.mean(), truth.offsets, atol=0.1)
     other = Posterior(np.full(3, 1.0), np.array([-1.0, 0.0, 1.0]))
-    near = moved(found, evidence[:80], draw(other)[:80])
+    near = move_posterior(found, evidence[:80], draw(other)[:80])
     gap = [np.abs(one.of(evidence) - other.of(evidence)).mean() for one in (found, near)]
     assert gap[1] < 0.4 * gap[0]
-    assert moved(found, evidence[:0], np.zeros(0, np.int64)) is found
+    assert move_posterior(found, evidence[:0], np.zeros(0, np.int64)) is found
 
 
 def test_evidence_of_any_scale() -> None:

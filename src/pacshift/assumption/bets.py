@@ -59,13 +59,15 @@ def stake_price(stake: FloatArray, reach: FloatArray, moments: FloatArray) -> Fl
 
 def distances(raw: FloatArray, centre: FloatArray) -> FloatArray:
     """Means of (X - centre)², ³ and ⁴ from the means of X, X², X³ and X⁴."""
-    one, two, three, four = raw
+    first, second, third, fourth = raw
     square = centre**2
     return np.array(
         [
-            np.maximum(two - 2 * centre * one + square, 0.0),
-            three - 3 * centre * two + 3 * square * one - square * centre,
-            np.maximum(four - 4 * centre * three + 6 * square * two - 4 * square * centre * one + square**2, 0.0),
+            np.maximum(second - 2 * centre * first + square, 0.0),
+            third - 3 * centre * second + 3 * square * first - square * centre,
+            np.maximum(
+                fourth - 4 * centre * third + 6 * square * second - 4 * square * centre * first + square**2, 0.0
+            ),
         ]
     )
 
@@ -192,7 +194,7 @@ def choose_stakes(
     return np.asarray(np.take_along_axis(tried.stake, gain.argmax(axis=0)[None], axis=0)[0])
 
 
-def stacked(folds: Sequence[FoldBets]) -> FoldBets:
+def stack_folds(folds: Sequence[FoldBets]) -> FoldBets:
     """The bets on one fold after another, along a first axis."""
     columns = {}
     for name in (field.name for field in fields(FoldBets)):

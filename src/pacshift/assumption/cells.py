@@ -171,7 +171,7 @@ def split(counts: CellCounts) -> list[CellCounts]:
     return folds
 
 
-def joined(folds: list[CellCounts]) -> CellCounts:
+def join_folds(folds: list[CellCounts]) -> CellCounts:
     """All rows of several folds."""
     source, target = sum(fold.source for fold in folds[1:]), sum(fold.target for fold in folds[1:])
     return replace(folds[0], source=folds[0].source + source, target=folds[0].target + target)

@@ -16,8 +16,8 @@ from math import log
 import numpy as np
 
 from pacshift.arrays import BoolArray, FloatArray, scipy
-from pacshift.assumption.bets import FoldBets, Means, bets_if_past_repeats, choose_stakes, place_bets, stacked
-from pacshift.assumption.cells import FEW_CLASSES, CellCounts, joined
+from pacshift.assumption.bets import FoldBets, Means, bets_if_past_repeats, choose_stakes, place_bets, stack_folds
+from pacshift.assumption.cells import FEW_CLASSES, CellCounts, join_folds
 from pacshift.mix.programs import nonnegative_least_squares
 from pacshift.tally.cells import N_CONFIDENCE
 
@@ -136,7 +136,7 @@ def fit_all(source: FloatArray, target: FloatArray) -> Fits:
 def _mixes(rates: FloatArray, shares: FloatArray, variance: FloatArray) -> FloatArray:
     """Weighted least squares over mixes; negative shares are dropped and the others solved again."""
     weighted = rates / variance[..., None]
-    gram, right = _ridged(transpose_last(weighted) @ rates, 1e-9), (shares[:, None, :] @ weighted)[:, 0]
+    gram, right = _add_ridge(transpose_last(weighted) @ rates, 1e-9), (shares[:, None, :] @ weighted)[:, 0]
     positive: BoolArray = np.ones(right.shape, bool)
     for _ in range(FIT_STEPS):
         kept = np.where(positive[:, :, None] & positive[:, None, :], gram, np.eye(gram.shape[1]))
@@ -166,10 +166,10 @@ def difference_directions(fits: Fits, counts: CellCounts) -> FloatArray:
 
     root = np.sqrt(fits.variance)[..., None]
     span = fits.rates / root
-    gram = _ridged(transpose_last(span) @ span, RIDGE)
+    gram = _add_ridge(transpose_last(span) @ span, RIDGE)
 
-    def off_span(found: FloatArray) -> FloatArray:
-        return np.asarray(found - span @ np.linalg.solve(gram, transpose_last(span) @ found))
+    def off_span(columns: FloatArray) -> FloatArray:
+        return np.asarray(columns - span @ np.linalg.solve(gram, transpose_last(span) @ columns))
 
     residual = off_span((fits.shares - fits.explained)[..., None] / root)
     raw = fits.weight / root * features
@@ -181,26 +181,28 @@ def difference_directions(fits: Fits, counts: CellCounts) -> FloatArray:
         inner = products[:, columns[:, None], columns] + np.diag(1 / deviations[columns] ** 2)
         coefficients[:, columns, number] = np.linalg.solve(inner, seen[:, columns])[..., 0]
     # "single": if one predicted class has changed and nobody knows which, averaged by posterior weight.
-    own = by_class.reshape(4, n_classes).T
-    inner = products[:, own[:, :, None], own[:, None, :]] + np.eye(4) / SINGLE**2
-    found = np.linalg.solve(inner, seen[:, own])
-    evidence = ((seen[:, own] * found).sum(axis=(2, 3)) - np.linalg.slogdet(inner)[1]) / 2
+    single = by_class.reshape(4, n_classes).T
+    inner = products[:, single[:, :, None], single[:, None, :]] + np.eye(4) / SINGLE**2
+    fitted = np.linalg.solve(inner, seen[:, single])
+    evidence = ((seen[:, single] * fitted).sum(axis=(2, 3)) - np.linalg.slogdet(inner)[1]) / 2
     weight = np.exp(evidence - evidence.max(axis=1, keepdims=True))
     weight /= weight.sum(axis=1, keepdims=True)
-    coefficients[:, own, -1] = found[..., 0] * weight[..., None]
+    coefficients[:, single, -1] = fitted[..., 0] * weight[..., None]
     return np.asarray(off_span(np.concatenate([residual, raw @ coefficients], axis=2)) / root)
 
 
 def share_directions(fits: Fits) -> FloatArray:
     """For each class the function whose target mean estimates its share best; shape (G, C, K)."""
     weighted = fits.rates / fits.variance[..., None]
-    gram = _ridged(transpose_last(fits.rates) @ weighted, RIDGE)
+    gram = _add_ridge(transpose_last(fits.rates) @ weighted, RIDGE)
     return transpose_last(np.asarray(np.linalg.solve(gram, transpose_last(weighted)), float))
 
 
-def scaled(found: FloatArray, weight: FloatArray, clip: FloatArray | float) -> tuple[FloatArray, FloatArray]:
+def scale_directions(
+    directions: FloatArray, weight: FloatArray, clip: FloatArray | float
+) -> tuple[FloatArray, FloatArray]:
     """Directions clipped at a few standard deviations and brought to [0, 1], and how wide they were before."""
-    centred = found - (weight * found).sum(axis=1, keepdims=True)
+    centred = directions - (weight * directions).sum(axis=1, keepdims=True)
     limit = clip * np.sqrt((weight * centred**2).sum(axis=1, keepdims=True))
     centred = np.clip(centred, -limit, limit)
     low = centred.min(axis=1, keepdims=True)
@@ -217,7 +219,7 @@ def _matvec(matrices: FloatArray, vectors: FloatArray) -> FloatArray:
     return np.asarray((matrices @ vectors[..., None])[..., 0])
 
 
-def _ridged(matrices: FloatArray, share: float) -> FloatArray:
+def _add_ridge(matrices: FloatArray, share: float) -> FloatArray:
     """Symmetric matrices with a share of their mean diagonal added to the diagonal, so that they can be solved."""
     size = matrices.shape[-1]
     more = np.maximum(share * np.trace(matrices, axis1=1, axis2=2) / size, 1e-300)
@@ -266,7 +268,7 @@ class Stages:
 def difference_bets(stages: Stages, hurdle: float) -> FoldBets:
     """The bets that look for a difference: one per split and direction (Lemmas 2 to 4)."""
     fits, weight, likely = stages.fits, stages.fits.weight, stages.likely()
-    values, _ = scaled(difference_directions(fits, stages.counts), weight, CLIPS)
+    values, _ = scale_directions(difference_directions(fits, stages.counts), weight, CLIPS)
     source, target = stages.fold
     sizes = source.sum(axis=1)[:, None, :], target.sum(axis=1)[:, None]
     wanted = (hurdle + log(len(DIRECTIONS))) / stages.n_stages
@@ -281,18 +283,18 @@ def difference_bets(stages: Stages, hurdle: float) -> FoldBets:
         mix, low, top = (part[now] for part in likely)
         above = slopes - (slopes * mix).sum(axis=2, keepdims=True)
         untilted = stakes[now][:, None, :] * values[now]
-        tilted, width = scaled(untilted - stages.reach[now] @ transpose_last(above), weight[now], CLIPS)
+        tilted, width = scale_directions(untilted - stages.reach[now] @ transpose_last(above), weight[now], CLIPS)
         past, fold = (_means(tilted, source[now], target[now]) for source, target in (stages.past, stages.fold))
         placed.append(place_bets(width, past, fold).within_limits())
         slopes = slopes + placed[-1].lines(low, top, 0.0)[1]
-    return stacked(placed)
+    return stack_folds(placed)
 
 
 def share_bets(stages: Stages, hurdle: float) -> FoldBets:
     """Two bets per class that bound its share from above and below, on the first split (Lemmas 2 to 4)."""
     first = slice(None, None, stages.n_splits)
     both = np.concatenate([stages.reach[first], -stages.reach[first]], axis=2)
-    values, _ = scaled(both, stages.fits.weight[first], SHARE_CLIP)
+    values, _ = scale_directions(both, stages.fits.weight[first], SHARE_CLIP)
     past, fold = (_means(values, source[first], target[first]) for source, target in (stages.past, stages.fold))
     mix, low, top = (part[first] for part in stages.likely())
     repeated = bets_if_past_repeats(past, fold.class_counts, fold.n_target)
@@ -305,21 +307,21 @@ def _means(values: FloatArray, source: FloatArray, target: FloatArray) -> Means:
     both /= np.maximum(both.sum(axis=1, keepdims=True), 1.0)
     square = values**2
     powers = np.concatenate([values, square, square * values, square**2], axis=2)
-    found = transpose_last(powers) @ both
-    found = np.moveaxis(found.reshape(len(values), 4, values.shape[2], -1), 1, 0)
+    means = transpose_last(powers) @ both
+    means = np.moveaxis(means.reshape(len(values), 4, values.shape[2], -1), 1, 0)
     sizes = source.sum(axis=1)[:, None, :], target.sum(axis=1)[:, None]
-    return Means(found[..., :-1], found[..., -1], *sizes)
+    return Means(means[..., :-1], means[..., -1], *sizes)
 
 
 def many_bets(folds: list[CellCounts], hurdle: float) -> FoldBets:
     """With many classes: the bets on every fold but the first, one for each of the stakes (Lemmas 2 to 4)."""
     placed: list[FoldBets] = []
     for place in range(1, len(folds)):
-        past, fold = joined(folds[:place]), folds[place]
-        found, mix = many_direction(past)
+        past, fold = join_folds(folds[:place]), folds[place]
+        direction, mix = many_direction(past)
         # Clipped at a few standard deviations and brought to [0, 1].
         weight = (past.shares + np.asarray(past.rates @ mix)) / 2
-        centred = found - weight @ found / max(weight.sum(), 1e-300)
+        centred = direction - weight @ direction / max(weight.sum(), 1e-300)
         limit = MANY_CLIP * np.sqrt(weight @ centred**2)
         clipped = np.clip(centred, -limit, limit)
         low, high = clipped.min(), clipped.max()
@@ -337,7 +339,7 @@ def many_bets(folds: list[CellCounts], hurdle: float) -> FoldBets:
         repeated = bets_if_past_repeats(before, now.class_counts, now.n_target)
         stakes = repeated.at_shares(MANY_STAKES, mix, hurdle / (len(folds) - 1)).stake
         placed.append(place_bets(stakes, before, now))
-    return stacked(placed)
+    return stack_folds(placed)
 
 
 def many_direction(past: CellCounts) -> tuple[FloatArray, FloatArray]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from pacshift.arrays import FloatArray, cached_property, scipy
 from pacshift.assumption.bets import Mixture, as_rows, cutting_planes, wealth_lines
-from pacshift.assumption.cells import FEW_CLASSES, CellCounts, even_folds, joined, split
+from pacshift.assumption.cells import FEW_CLASSES, CellCounts, even_folds, join_folds, split
 from pacshift.assumption.directions import MANY_STAKES, Stages, difference_bets, many_bets, share_bets
 from pacshift.bounds import ROUNDING, Interval, binomial_lower, binomial_upper, clean_shares
 from pacshift.mix.programs import MixProgram, largest_means
@@ -65,12 +65,12 @@ def largest_shares(counts: CellCounts, *, delta: float, contamination: float = 0
 
     For S = "predicted j with at least this confidence", (1-η) t_j A_Sj <= q_S.
     """
-    own, target = np.zeros((2, counts.n_classes, N_CONFIDENCE))
+    source, target = np.zeros((2, counts.n_classes, N_CONFIDENCE))
     cell = np.arange(len(counts.predicted))  # of its own class each cell counts the rows that are right
     right = np.asarray(counts.source[cell, counts.predicted], float).ravel()
-    np.add.at(own, (counts.predicted, counts.confidence), right)
+    np.add.at(source, (counts.predicted, counts.confidence), right)
     np.add.at(target, (counts.predicted, counts.confidence), counts.target)
-    inside, seen = (np.cumsum(part[:, ::-1], axis=1) for part in (own, target))
+    inside, seen = (np.cumsum(part[:, ::-1], axis=1) for part in (source, target))
     return np.asarray(_ratios(counts, inside.T, seen.T, delta, contamination).min(axis=0))
 
 
@@ -94,7 +94,7 @@ def suggested_sets(first: CellCounts) -> "scipy.sparse.csc_matrix":
     Classes that are rarely recognised show themselves in several predictions together. Predicted classes are taken
     in the order of how typical they are of the class, as long as the bound of ``shares_by_sets`` would profit.
     """
-    source, target = _by_predicted(first)
+    source, target = _count_by_prediction(first)
     frequency = (target + 1) / (first.n_target + first.n_classes)
     chosen = []
     for label in range(first.n_classes):
@@ -113,12 +113,12 @@ def shares_by_sets(
     sets: "scipy.sparse.csc_matrix", rest: CellCounts, *, delta: float, contamination: float = 0.0
 ) -> FloatArray:
     """Upper bounds of all t_j at once by one set per class that was chosen on other rows (Lemma 5)."""
-    source, target = _by_predicted(rest)
+    source, target = _count_by_prediction(rest)
     inside = np.asarray(source.multiply(sets).sum(axis=0)).ravel()
     return _ratios(rest, inside, sets.T @ target, delta, contamination)
 
 
-def _by_predicted(counts: CellCounts) -> "tuple[scipy.sparse.csc_matrix, FloatArray]":
+def _count_by_prediction(counts: CellCounts) -> "tuple[scipy.sparse.csc_matrix, FloatArray]":
     """Counts [predicted, label] and [predicted], without confidence."""
     places = counts.predicted, np.arange(len(counts.predicted))
     pooling = scipy.sparse.csr_matrix(
@@ -296,7 +296,7 @@ def many_classes(counts: CellCounts, *, level: float, contamination: float) -> R
     half = spent.tops * level / 2
     largest = np.minimum(
         largest_shares(counts, delta=half, contamination=contamination),
-        shares_by_sets(suggested_sets(folds[0]), joined(folds[1:]), delta=half, contamination=contamination),
+        shares_by_sets(suggested_sets(folds[0]), join_folds(folds[1:]), delta=half, contamination=contamination),
     )
     differences = many_bets(folds, hurdle)
 

@@ -160,11 +160,11 @@ def _most_different(counts: CellCounts, mix: FloatArray) -> list[int]:
     return order
 
 
-def _groups(counts: CellCounts, found: Iterable[tuple[int | None, _Bins]]) -> Groups:
+def _groups(counts: CellCounts, ranges: Iterable[tuple[int | None, _Bins]]) -> Groups:
     """Those of the predicted classes and ranges of bins ``found`` that hold any rows."""
     rows = counts.target + np.asarray(counts.source.sum(axis=1)).ravel()
     names, kept = [], []
-    for label, bins in found:
+    for label, bins in ranges:
         words, members = [], np.ones(len(counts.target))
         if label is not None:
             members *= counts.predicted == label
@@ -198,7 +198,7 @@ def largest_difference(
     width = chance(counts, groups, mix, level=level)
     residual = observed - explained
     ranked = np.argsort(-np.abs(residual) / np.maximum(width, 1e-12), kind="stable")[:CANDIDATES].tolist()
-    best, found = 0.0, None
+    best, furthest = 0.0, None
     for mixes in fitting:
         for group in ranked:
             sign = 1 if residual[group] > 0 else -1
@@ -209,15 +209,15 @@ def largest_difference(
             # A statement about all mixes is worth more than one about some.
             worth = excess * (PLAIN_WORTH if mixes is None else 1)
             if worth > best:
-                best, found = worth, (group, reached, mixes)
-    if found is None:
+                best, furthest = worth, (group, reached, mixes)
+    if furthest is None:
         group = ranked[0]
         return (
             "The target differs a little in many places; most clearly, "
             f"{_share_of_rows(percent(observed[group], 2), groups.names[group])}, and the best-fitting mix "
             f"explains {percent(explained[group], 2)}."
         )
-    group, reached, mixes = found
+    group, reached, mixes = furthest
     share, limit = observed[group], min(max(reached, 0.0), 1.0)
     digits = digits_apart(min(share, limit), max(share, limit), digits=2)
     which = "" if mixes is None else " that fits the predicted labels"
@@ -285,8 +285,8 @@ def noticeable(
     moved = needed * PROBE / _distance(counts, explained + PROBE * moving, variance)
     more = ROWS_FOR_LEARNING * hurdle / counts.n_target + contamination
     edges = _edges(counts)[-len(unsure.names) :]  # below the first ones there may be no row
-    found = Noticeable("new", float(new + more), edges[0]), Noticeable("moved", float(moved + more), edges[half])
-    return tuple(one for one in found if one.size < 1)
+    sizes = Noticeable("new", float(new + more), edges[0]), Noticeable("moved", float(moved + more), edges[half])
+    return tuple(one for one in sizes if one.size < 1)
 
 
 def _distance(counts: CellCounts, shares: FloatArray, variance: FloatArray) -> float:

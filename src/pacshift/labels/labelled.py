@@ -68,8 +68,8 @@ def split_at_random(
 def _count(scores: Matrix, labels: IntArray, transform: Transform, tally: Tally) -> Tally:
     """The counts of rows whose labels are columns, of the same kind as ``tally``."""
     names, soft = [tally.classes[column] for column in labels.tolist()], tally.soft is not None
-    found = Tally.from_scores(ScoreMatrix(scores, tally.classes), names, score=transform, soft=soft)
-    return replace(found, softmax=tally.softmax)
+    counts = Tally.from_scores(ScoreMatrix(scores, tally.classes), names, score=transform, soft=soft)
+    return replace(counts, softmax=tally.softmax)
 
 
 def by_tally(labelled: Tally, tally: Tally) -> LabelledTarget:
@@ -98,7 +98,7 @@ def labels_of(
         labels, look = given.label_index(tally.classes), given.looks_in_reach[0]
         labelled, tested = (
             _at_look(given, look, scores, labels, None, plain, tally),
-            _find_tested(given, labels, look),
+            _find_test_rows(given, labels, look),
         )
     elif target.labels == "some":
         scores, labels, others = fold.labelled(target)
@@ -116,9 +116,9 @@ def sheet_scores(target: CheckedRows, sheet: LabelSheet) -> tuple[Matrix, Matrix
     An InputError if this is another target, or if the sheet's seed draws other rows.
     """
     draw = RowDraw(len(sheet.rows), sheet.seed, len(target.classes), sheet.version)
-    found = fold.pick(target, sheet.rows, lambda batch: draw.add(batch.given, batch.kept))
+    scores = fold.pick(target, sheet.rows, lambda batch: draw.add(batch.given, batch.kept))
     sheet.require_target(draw, target.numbers, target.described)
-    return found
+    return scores
 
 
 def by_sheet(
@@ -175,11 +175,11 @@ def at_all_looks(
     planning = None if to_plan is None else to_plan.with_pilot(scores[pilot], labels[pilot], transform)
     looks = sheet.looks_in_reach if within_reach else range(len(sheet.looks))
     if not looks:
-        raise _unfinished(sheet, planning, tally)
-    found = [_at_look(sheet, look, scores, labels, planning, transform, tally) for look in looks]
+        raise _explain_unfinished_sheet(sheet, planning, tally)
+    at_looks = [_at_look(sheet, look, scores, labels, planning, transform, tally) for look in looks]
     if to_plan is not None:
-        require_unseen(to_plan.chance_to_see(scores[_find_tested(sheet, labels, looks[-1])]))
-    path = path_digest(found[0], tally, epsilon=sheet.epsilon - contamination, limits=limits)
+        require_unseen(to_plan.chance_to_see(scores[_find_test_rows(sheet, labels, looks[-1])]))
+    path = path_digest(at_looks[0], tally, epsilon=sheet.epsilon - contamination, limits=limits)
     if sheet.path and sheet.path != path:
         raise InputError(
             f"{sheet.name}: since it was first used, a label of the pilot, the source, the score, contamination "
@@ -187,7 +187,7 @@ def at_all_looks(
             "thresholds that were chosen after them. Undo the change, or draw a new sheet, which spends delta "
             "again."
         )
-    return [replace(one, path=path) for one in found]
+    return [replace(one, path=path) for one in at_looks]
 
 
 def _at_look(
@@ -209,7 +209,7 @@ def _at_look(
             f"no row of {sheet.name} has a class: the first {n_used:,} are all {UNKNOWN}. Rows that nobody can "
             "label certify nothing."
         )
-    used, tested = np.flatnonzero(known), _find_tested(sheet, labels, look)
+    used, tested = np.flatnonzero(known), _find_test_rows(sheet, labels, look)
     n_unknown = n_used - n_pilot - len(tested) - int(blank.sum())
     left = np.asarray(transform.apply(scores[np.flatnonzero(blank)]), float) if blank.any() else None
     return LabelledTarget(
@@ -226,7 +226,7 @@ def _at_look(
     )
 
 
-def _find_tested(sheet: LabelSheet, labels: IntArray, look: int) -> IntArray:
+def _find_test_rows(sheet: LabelSheet, labels: IntArray, look: int) -> IntArray:
     """Places in a sheet of the rows that test at a look, and have a class."""
     return sheet.n_pilot + np.flatnonzero(labels[sheet.n_pilot : sheet.looks[look]] >= 0)
 
@@ -245,11 +245,11 @@ def require_unseen(chance: float) -> None:
         )
 
 
-def _unfinished(sheet: LabelSheet, planning: Planning | None, source: Tally) -> UnfinishedSheetError:
+def _explain_unfinished_sheet(sheet: LabelSheet, planning: Planning | None, source: Tally) -> UnfinishedSheetError:
     """What is missing, and what sets can be expected by the labels of the pilot."""
-    said = f"{_missing_rows(sheet)} Nothing is certified yet."
+    missing = f"{_missing_rows(sheet)} Nothing is certified yet."
     if planning is None or not (sheet.pilot_complete and len(planning.pilot)):
-        return UnfinishedSheetError(said)
+        return UnfinishedSheetError(missing)
     expected = forecast(planning)
     path = tuned_path(expected, source, epsilon=sheet.epsilon)
     cuts = zip(sheet.looks, sheet.test_rows, sheet.cuts(sheet.delta), strict=True)
@@ -257,7 +257,7 @@ def _unfinished(sheet: LabelSheet, planning: Planning | None, source: Tally) -> 
         f"{mean_size(expected.size_at(path, typical_error(cut, rows)))} after {look:,}" for look, rows, cut in cuts
     ]
     return UnfinishedSheetError(
-        f"{said} By the {len(planning.pilot):,} labels of the pilot, sets of about this many labels can be "
+        f"{missing} By the {len(planning.pilot):,} labels of the pilot, sets of about this many labels can be "
         f"expected: {', '.join(sizes)}."
     )
 
@@ -312,12 +312,12 @@ def mix_within(
     Right at all planned looks at once: each has its share. Without a class are rows that nobody could label.
     """
     counted, level = labelled.counted, delta / len(labelled.looks)
-    found = mix_bounds(counted, labelled.n_without_class, delta=level)
-    return both_bounds(known, found, counted.classes, level=delta, contamination=contamination)
+    by_labels = mix_bounds(counted, labelled.n_without_class, delta=level)
+    return intersect_bounds(known, by_labels, counted.classes, level=delta, contamination=contamination)
 
 
-def both_bounds(
-    known: Interval | None, found: Interval, classes: Sequence[Label], *, level: float, contamination: float = 0.0
+def intersect_bounds(
+    known: Interval | None, bounds: Interval, classes: Sequence[Label], *, level: float, contamination: float = 0.0
 ) -> Interval:
     """The mixes within both. If there is none: AssumptionError, of chance at most ``level`` if both are right.
 
@@ -325,15 +325,15 @@ def both_bounds(
     both bound is the mix of the label-shifted part (Lemma 2), so they contradict each other only there.
     """
     if known is None:
-        return found
-    lower, upper = np.maximum(known.lower, found.lower), np.minimum(known.upper, found.upper)
+        return bounds
+    lower, upper = np.maximum(known.lower, bounds.lower), np.minimum(known.upper, bounds.upper)
     clean = clean_shares(Interval(lower, upper), contamination)
     wrong = clean.lower > clean.upper + ROUNDING
     if wrong.any() or clean.lower.sum() > 1 + ROUNDING or clean.upper.sum() < 1 - ROUNDING:
         label = int(np.argmax(lower - upper))
         raise AssumptionError(
             f"the labelled target rows contradict {param('known_mix=')}: by the labels "
-            f"{between(found.lower[label], found.upper[label])} of the target is {classes[label]!r}, by "
+            f"{between(bounds.lower[label], bounds.upper[label])} of the target is {classes[label]!r}, by "
             f"{param('known_mix=')} {between(known.lower[label], known.upper[label])}. If both were right, the "
             f"chance of this would be at most {given(level)}. Correct {param('known_mix=')}, or check that the "
             "labelled rows are a random sample of the target."

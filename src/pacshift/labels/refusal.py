@@ -125,12 +125,11 @@ def expected_sizes(data: "Data", request: "Request", plan: SheetPlan) -> tuple[t
     ]
     if data.to_plan is None:
         tally, count_labels = data.tally, data.count_labels
-        found = [
+        return tuple(
             (look, sizes[0])
             for look, error in passing
             if (sizes := mean_sizes(tally, [equal_miss_thresholds(tally, error)], count_labels)) is not None
-        ]
-        return tuple(found)
+        )
     assert data.transform is not None  # rows come with it
     to_plan = data.to_plan()
     expected = forecast(to_plan.with_pilot(to_plan.source[:0], to_plan.source_labels[:0], data.transform))

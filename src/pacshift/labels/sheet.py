@@ -161,11 +161,14 @@ class RowDraw:
         keys, rows = np.empty(0, np.uint64), np.empty(0, np.int64)
         for first in range(0, self.n_rows, BLOCK_ROWS):
             last = min(first + BLOCK_ROWS, self.n_rows)
-            own, out = thrown.integers(0, 2**64, last - first, np.uint64), np.searchsorted(left_out, [first, last])
+            numbers, out = (
+                thrown.integers(0, 2**64, last - first, np.uint64),
+                np.searchsorted(left_out, [first, last]),
+            )
             places = np.delete(np.arange(last - first), left_out[slice(*out)] - first)
             if len(keys) == self.budget:  # soon few rows are below all that were drawn
-                places = places[own[places] < keys[-1]]
-            keys, rows = np.append(keys, own[places]), np.append(rows, first + places)
+                places = places[numbers[places] < keys[-1]]
+            keys, rows = np.append(keys, numbers[places]), np.append(rows, first + places)
             order = np.argsort(keys, kind="stable")[: self.budget]
             keys, rows = keys[order], rows[order]
         return rows
@@ -355,8 +358,8 @@ class LabelSheet:
         places = {**class_places(classes), UNKNOWN: NOT_FOUND, "": NOT_ASKED}  # no class is called so
         filled = [place for place, text in enumerate(self.labels, start=1) if text is not None]
         texts = ["" if text is None else str(text) for text in self.labels[: max(filled, default=0)]]
-        found = [places.get(text, places.get(_in_spreadsheet(text))) for text in texts]
-        wrong = [place for place, index in enumerate(found) if index is None]
+        indices = [places.get(text, places.get(_in_spreadsheet(text))) for text in texts]
+        wrong = [place for place, index in enumerate(indices) if index is None]
         if wrong:
             first = wrong[0]
             raise InputError(
@@ -364,7 +367,7 @@ class LabelSheet:
                 f"{first + 1} (row {self.rows[first]} of the target). The classes are {shorten(tuple(classes))}. "
                 f"Write them so, or {UNKNOWN} where nobody can tell."
             )
-        return np.array(found, np.int64)
+        return np.array(indices, np.int64)
 
     def require_target(self, draw: RowDraw, numbers: IntArray | None = None, name: str = "the target") -> None:
         """Refuse another target than the one that the sheet was made for, and rows that its seed does not draw.

@@ -38,16 +38,16 @@ def write_sheet(sheet: "LabelSheet", path: PathLike, *, overwrite: bool) -> None
     rates = f"epsilon={sheet.epsilon!r} delta={sheet.delta!r}"
     planned = f"looks={'/'.join(map(str, sheet.looks))} pilot={sheet.n_pilot}"
     target = f"rows={sheet.n_target} target={sheet.target_sha256}"
-    said = f"{MAGIC} version={sheet.version} seed={sheet.seed} {rates} {planned} {target}"
-    said += f" path={sheet.path}" if sheet.path else ""
-    said += f" checksum={_checksum(said, sheet.rows.tolist())}"
+    first_line = f"{MAGIC} version={sheet.version} seed={sheet.seed} {rates} {planned} {target}"
+    first_line += f" path={sheet.path}" if sheet.path else ""
+    first_line += f" checksum={_checksum(first_line, sheet.rows.tolist())}"
     names = [*COLUMNS, *map(escape_cell, sheet.kept)]
     with (
         atomic_write(path, overwrite=overwrite) as draft,
         draft.open("w", newline="", encoding="utf-8-sig") as opened,
     ):
         writer = csv.writer(opened, lineterminator="\n")
-        writer.writerow([said, *[""] * (len(names) - 1)])  # as many cells as below: pandas wants it
+        writer.writerow([first_line, *[""] * (len(names) - 1)])  # as many cells as below: pandas wants it
         writer.writerow(names)
         lines = zip(sheet.rows.tolist(), _parts(sheet.n_pilot, sheet.looks), sheet.labels, strict=True)
         for place, (row, (part, look), label) in enumerate(lines):
@@ -62,13 +62,13 @@ def fix_path(path: PathLike, digest: str) -> None:
     """
     if not Path(path).is_file():
         raise InputError(f"cannot write {path}: it is no regular file.")
-    fields, (said, _), content = read_sheet(path), _columns(path), read_document(path)
+    fields, (first_line, _), content = read_sheet(path), _columns(path), read_document(path)
     if fields["path"]:
         return
-    fixed = f"{said.rpartition(' checksum=')[0]} path={digest}"
+    fixed = f"{first_line.rpartition(' checksum=')[0]} path={digest}"
     fixed += f" checksum={_checksum(fixed, fields['rows'].tolist())}"
     with atomic_write(path) as draft:
-        draft.write_bytes(content.replace(said.encode(), fixed.encode(), 1))
+        draft.write_bytes(content.replace(first_line.encode(), fixed.encode(), 1))
 
 
 def require_csv(path: PathLike) -> None:
@@ -85,26 +85,26 @@ def _parts(n_pilot: int, looks: Sequence[int]) -> Iterator[tuple[str, int]]:
         yield "pilot" if place < n_pilot else "test", look + 1
 
 
-def _checksum(said: str, rows: Sequence[int]) -> str:
+def _checksum(first_line: str, rows: Sequence[int]) -> str:
     """Of the first line and the rows. Order, part and look of a row follow from these."""
-    return hashlib.sha256(f"{said}\n{rows}".encode()).hexdigest()[:16]
+    return hashlib.sha256(f"{first_line}\n{rows}".encode()).hexdigest()[:16]
 
 
 def read_sheet(path: PathLike) -> dict[str, Any]:
     """The fields of the sheet in a file, or an InputError that says what is wrong with it."""
-    said, columns = _columns(path)
-    checksum, fields = _read_first_line(said, path)
+    first_line, columns = _columns(path)
+    checksum, fields = _read_first_line(first_line, path)
     looks, n_pilot = fields["looks"], fields["n_pilot"]
     numbers = dict[str, list[int]]()
     for name in ("order", "row", "look"):
-        found = [_WHOLE.fullmatch(cell.strip()) for cell in columns[name]]
-        if None in found:
-            place = found.index(None)
+        matches = [_WHOLE.fullmatch(cell.strip()) for cell in columns[name]]
+        if None in matches:
+            place = matches.index(None)
             raise InputError(
                 f"{path}: column {name} must hold whole numbers, but entry {place + 1} is "
                 f"{columns[name][place][:40]!r}. {_REMEDY}"
             )
-        numbers[name] = [int(one[1]) for one in found if one is not None]
+        numbers[name] = [int(written[1]) for written in matches if written is not None]
     order, budget = numbers["order"], looks[-1]
     moved = next((place for place, number in enumerate(order, start=1) if number != place), None)
     if moved is not None or len(order) != budget:
@@ -116,14 +116,14 @@ def read_sheet(path: PathLike) -> dict[str, Any]:
             f"out or sorted. Sort it by column order. {_REMEDY}"
         )
     parts = zip((cell.strip() for cell in columns["part"]), numbers["look"], strict=True)
-    for place, (one, planned) in enumerate(zip(parts, _parts(n_pilot, looks), strict=True)):
-        if one != planned:
+    for place, (written, planned) in enumerate(zip(parts, _parts(n_pilot, looks), strict=True)):
+        if written != planned:
             raise InputError(
-                f"{path}: order {place + 1} is in part {one[0][:40]!r} and look {one[1]}, but the first line says "
-                f"part {planned[0]!r} and look {planned[1]}. Looks cannot be added or moved once the sheet is "
-                f"made, because all looks share delta. {_REMEDY}"
+                f"{path}: order {place + 1} is in part {written[0][:40]!r} and look {written[1]}, but the first "
+                f"line says part {planned[0]!r} and look {planned[1]}. Looks cannot be added or moved once the "
+                f"sheet is made, because all looks share delta. {_REMEDY}"
             )
-    if _checksum(said.rpartition(" checksum=")[0], numbers["row"]) != checksum:
+    if _checksum(first_line.rpartition(" checksum=")[0], numbers["row"]) != checksum:
         raise InputError(
             f"{path}: the first line or the column row was changed; rows must stay as they were drawn. {_REMEDY}"
         )
@@ -160,21 +160,21 @@ def _columns(path: PathLike) -> tuple[str, dict[str, list[str]]]:
             raise InputError(f"cannot read {path}: {error}. Save it as CSV in UTF-8.") from None
         names = [name.strip() for name in lines[1]] if len(lines) > 1 else []
         if all(names.count(name) == 1 for name in COLUMNS):
-            said = next(cell for cell in lines[0] if cell).strip()
+            first_line = next(cell for cell in lines[0] if cell).strip()
             padded = [[*line, *[""] * (len(names) - len(line))] for line in lines[2:]]
-            return said, {name: [line[place] for line in padded] for place, name in enumerate(names)}
+            return first_line, {name: [line[place] for line in padded] for place, name in enumerate(names)}
     raise InputError(
         f"{path}: its second line must name the columns {shorten(COLUMNS)}, each once, separated by commas, "
         f"semicolons or tabs. {_REMEDY}"
     )
 
 
-def _read_first_line(said: str, path: PathLike) -> tuple[str, dict[str, Any]]:
+def _read_first_line(first_line: str, path: PathLike) -> tuple[str, dict[str, Any]]:
     """The checksum, and the fields that the line says, or an InputError.
 
     It says ``name=value``, separated by blanks, without commas and quotes: one cell whatever the delimiter is.
     """
-    header = dict(word.partition("=")[::2] for word in said.removeprefix(MAGIC).split())
+    header = dict(word.partition("=")[::2] for word in first_line.removeprefix(MAGIC).split())
     if header.get("version", "").isdigit() and header["version"] not in map(str, range(1, VERSION + 1)):
         raise InputError(
             f"{path}: label sheet version {header['version'][:9]}, this pacshift reads 1 to {VERSION}. Update "

@@ -18,9 +18,9 @@ from pacshift.ps_lp.theorem import (
     TUNED,
     certified_thresholds,
     certify_many_classes,
+    may_tune,
     plan_for,
     smallest_kind,
-    tuning_is_tried,
 )
 from pacshift.ps_lp.tuned import Tuning, tune
 from pacshift.tally import Tally
@@ -94,7 +94,7 @@ class PSLP(Method):
         )
         included = (counts == 0) & (self.unseen == "include")
         tuning: Tuning | None = None
-        if plan.correction is None and tuning_is_tried(tally):
+        if plan.correction is None and may_tune(tally):
             balance = np.inf if self.class_balance == "none" else float(self.class_balance)
             tuning = tune(tally, epsilon=epsilon, class_balance=balance, sample=task.sample, seed=task.seed)
         tuned_on = "" if tuning is None else "score rows" if tuning.on_rows else "counts"

@@ -83,7 +83,7 @@ def left_blank(labelled: LabelledTarget, thresholds: FloatArray, task: Task) -> 
     )  # fmt: skip
     return (
         f"{labelled.n_blank:,} rows of the test were left blank. Such a row counts as missed unless its set holds "
-        f"all labels, which {labelled.blanks.missed(thresholds):,} do not.{whole}",
+        f"all labels, which {labelled.blanks.count_misses(thresholds):,} do not.{whole}",
     )
 
 

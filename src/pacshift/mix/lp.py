@@ -106,17 +106,17 @@ class HighspyProgram:
     @property
     def values(self) -> FloatArray:
         """The solution x, zeros where the solver gave up."""
-        return self._found("col_value", self._solver.getNumCol())
+        return self._read_solution("col_value", self._solver.getNumCol())
 
     @property
     def prices(self) -> FloatArray:
         """How much the least cost grows with the bound of each row, zeros where the solver gave up."""
-        return self._found("row_dual", self.n_rows)
+        return self._read_solution("row_dual", self.n_rows)
 
-    def _found(self, part: str, length: int) -> FloatArray:
-        found = np.array(getattr(self._solver.getSolution(), part))
-        usable = self._solver.getModelStatus() == self._status.kOptimal and np.isfinite(found).all()
-        return found if usable else np.zeros(length)
+    def _read_solution(self, part: str, length: int) -> FloatArray:
+        numbers = np.array(getattr(self._solver.getSolution(), part))
+        usable = self._solver.getModelStatus() == self._status.kOptimal and np.isfinite(numbers).all()
+        return numbers if usable else np.zeros(length)
 
 
 class ScipyProgram:
@@ -163,7 +163,7 @@ class ScipyProgram:
         sign = np.where(np.isfinite(self._upper), 1.0, -1.0)
         limits = np.where(sign > 0, self._upper, -self._lower)
         rows = self._matrix * sign[:, None]
-        found = scipy.optimize.linprog(
+        answer = scipy.optimize.linprog(
             self._cost,
             A_ub=rows[~equal],
             b_ub=limits[~equal],
@@ -176,11 +176,11 @@ class ScipyProgram:
                 "dual_feasibility_tolerance": self._tolerance,
             },
         )
-        self.is_infeasible = found.status == INFEASIBLE
+        self.is_infeasible = answer.status == INFEASIBLE
         self.values, self.prices = np.zeros(len(self._cost)), np.zeros(len(limits))
-        if found.status == OPTIMAL:
-            self.values = np.asarray(found.x)
-            self.prices[~equal], self.prices[equal] = found.ineqlin.marginals, found.eqlin.marginals
+        if answer.status == OPTIMAL:
+            self.values = np.asarray(answer.x)
+            self.prices[~equal], self.prices[equal] = answer.ineqlin.marginals, answer.eqlin.marginals
             self.prices *= sign
 
 

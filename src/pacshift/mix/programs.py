@@ -118,7 +118,7 @@ def least_violation(rows: FloatArray, limits: FloatArray, first: int) -> tuple[f
     program = ViolationProgram(rows[used], limits[used])
     while True:
         violation, prices, mix = program.solve()
-        worst = most_violated(rows @ mix - limits, used, tolerance=1e-9)
+        worst = find_violations(rows @ mix - limits, used, tolerance=1e-9)
         if violation > 0 or not worst:
             return violation, np.asarray(np.bincount(used, prices, len(rows)), float)
         for row in worst:
@@ -126,7 +126,7 @@ def least_violation(rows: FloatArray, limits: FloatArray, first: int) -> tuple[f
         used += worst
 
 
-def most_violated(excess: FloatArray, used: list[int], *, tolerance: float) -> list[int]:
+def find_violations(excess: FloatArray, used: list[int], *, tolerance: float) -> list[int]:
     """The few rows with the largest excess that are not in use yet."""
     above = np.flatnonzero(excess > tolerance)
     order = above[np.argsort(-excess[above], kind="stable")[:ROWS_PER_CUT]].tolist()
@@ -147,25 +147,27 @@ def nonnegative_least_squares(matrix: FloatArray, wanted: FloatArray) -> FloatAr
         rotation, matrix = np.linalg.qr(matrix)
         wanted = rotation.T @ wanted
 
-    def solved(used: NDArray[np.bool_]) -> FloatArray:
-        found = np.zeros(n_columns)
-        found[used] = np.linalg.lstsq(matrix.compress(used, axis=1), wanted, rcond=None)[0]
-        return found
+    def solve_with(used: NDArray[np.bool_]) -> FloatArray:
+        solution = np.zeros(n_columns)
+        solution[used] = np.linalg.lstsq(matrix.compress(used, axis=1), wanted, rcond=None)[0]
+        return solution
 
     used = np.ones(n_columns, bool)
-    while ((found := solved(used))[used] <= 0).any():
-        used &= found > 0
+    while ((solution := solve_with(used))[used] <= 0).any():
+        used &= solution > 0
     tolerance = (
         10 * max(matrix.shape) * np.finfo(float).eps * np.abs(matrix).sum(axis=0).max() * np.abs(wanted).max()
     )
     for _ in range(3 * n_columns):
-        gain = np.where(used, -np.inf, matrix.T @ (wanted - matrix @ found))
+        gain = np.where(used, -np.inf, matrix.T @ (wanted - matrix @ solution))
         if gain.max() <= tolerance:
             break
         used[gain.argmax()] = True
-        while ((tried := solved(used))[used] <= 0).any():  # go as far as stays positive, and leave out what got 0
+        while (
+            (tried := solve_with(used))[used] <= 0
+        ).any():  # go as far as stays positive, and leave out what got 0
             out = used & (tried <= 0)
-            found = found + (found[out] / (found[out] - tried[out])).min() * (tried - found)
-            used &= found > 1e-12 * found.max()
-        found = tried
-    return found
+            solution = solution + (solution[out] / (solution[out] - tried[out])).min() * (tried - solution)
+            used &= solution > 1e-12 * solution.max()
+        solution = tried
+    return solution

@@ -340,25 +340,28 @@ def prevalence_region(
         return SetCounts.of(sets, confusion, target, bound=bound, delta=for_boxes, contamination=contamination)
 
     counts = count(single, exact_upper)
-    given, given_limits = known_rows(known, contamination, n_classes=len(target))
+    known_lines, given_limits = known_rows(known, contamination, n_classes=len(target))
     # Boxes: (1-η) A_S lower · t <= q_S upper, divided by 1-η. The rows that are given come last; they are about no
     # set of predicted classes. Raised limits only add mixes; without them a known mix that is exactly true would
     # be lost to rounding.
     boxes, most = counts.rate.lower, counts.share.upper / (1 - contamination)
-    rows, limits = np.vstack([boxes, given]), np.concatenate([most, given_limits]) + ROUNDING
+    rows, limits = np.vstack([boxes, known_lines]), np.concatenate([most, given_limits]) + ROUNDING
     prevalence = quick_box(rows, limits)
     # Sums, whose widths are computed over the box of the mixes that are left, in a few rounds.
     exact = len(target) <= MAX_EXACT_BOX_CLASSES if exact is None else exact
     for box in [quick_box] * (QUICK_BOXES - 1) + [exact_box if exact else quick_box]:
         sums, widths = counts.sums(prevalence, for_sums / len(single))
-        rows, limits = np.vstack([boxes, sums, given]), np.concatenate([most, widths, given_limits]) + ROUNDING
+        rows, limits = (
+            np.vstack([boxes, sums, known_lines]),
+            np.concatenate([most, widths, given_limits]) + ROUNDING,
+        )
         prevalence = box(rows, limits)
     extra_rows, extra_limits = np.empty((0, len(target))), np.empty(0)
     if len(larger):
         extra_rows, extra_limits = count(larger, bernstein_upper).sums(prevalence, for_sums / len(larger))
         extra_limits = extra_limits + ROUNDING
     everything = np.vstack([rows, extra_rows]), np.concatenate([limits, extra_limits])
-    about = np.vstack([single, single, 0 * given, larger])
+    about = np.vstack([single, single, 0 * known_lines, larger])
     names = range(len(target)) if classes is None else classes
     require_some_mix(*everything, about, counts, names, has_known=known is not None)
     recall = Interval(*(np.diag(end[: len(target)]) for end in (counts.rate.lower, counts.rate.upper)))

@@ -139,9 +139,9 @@ class ShareTest:
         middle = (low + high) / 2
         halves = [(low, middle), (middle, high)]
         for part in halves[::-1] if from_above else halves:
-            found = self.outermost(*part, finest, from_above=from_above)
-            if found is not None:
-                return found
+            end = self.outermost(*part, finest, from_above=from_above)
+            if end is not None:
+                return end
         return None
 
     def excludes(self, low: float, high: float) -> bool:
@@ -203,11 +203,11 @@ class ShareTest:
 
     def refusal(self, names: Sequence[Label], known: Interval | None) -> str:
         """What to say where every share is excluded."""
-        share, own = self.seen_share, self.seen[::-1]
+        share, rates = self.seen_share, self.seen[::-1]
         also = "" if known is None else ", or the known bounds are wrong"
-        digits = digits_apart(*np.sort([share, own[np.argmin(np.abs(own - share))]]))
+        digits = digits_apart(*np.sort([share, rates[np.argmin(np.abs(rates - share))]]))
         of_source = [
-            f"{percent(rate, digits)} of the source's {name!r}" for rate, name in zip(own, names, strict=True)
+            f"{percent(rate, digits)} of the source's {name!r}" for rate, name in zip(rates, names, strict=True)
         ]
         return (
             f"label shift is rejected: {names[1]!r} is predicted for {percent(share, digits)} of the target, and "
@@ -237,13 +237,13 @@ def _more_classes(
     n_classes, single = len(target), predicted_sets(len(target))[0]
     counts = SetCounts.of(single, confusion, target, bound=exact_upper, delta=BOX_SHARE * delta)
     level = float(np.log((1 - BOX_SHARE) * delta / len(single)))
-    given, given_limits = known_rows(known, 0.0, n_classes=n_classes)
+    known_lines, given_limits = known_rows(known, 0.0, n_classes=n_classes)
     fixed, fixed_limits = (
-        np.vstack([counts.rate.lower, given]),
+        np.vstack([counts.rate.lower, known_lines]),
         np.append(counts.share.upper, given_limits) + ROUNDING,
     )
     box = quick_box(fixed, fixed_limits)
-    about = np.vstack([*[single] * (len(FEW_TILTS) + 1), 0 * given])
+    about = np.vstack([*[single] * (len(FEW_TILTS) + 1), 0 * known_lines])
     n_quick = QUICK_ROUNDS if n_classes <= MAX_EXACT_CLASSES else ROUNDS // 2
     for number in range(ROUNDS):
         spaces, most = half_spaces(counts, box, level)
@@ -269,7 +269,7 @@ def half_spaces(counts: SetCounts, box: Interval, level: float) -> tuple[FloatAr
     middle = (low + high) / max(float((low + high).sum()), ROUNDING)
     variance = largest_variance(share) / n + (largest_variance(rate) / rows * high * middle * seen).sum(axis=1)
     most = LONGEST * min(n, float((rows / np.maximum(high, ROUNDING))[seen].min(initial=np.inf)))
-    found, limits = [], []
+    slopes, limits = [], []
     for part in FEW_TILTS:
         tilt = np.minimum(part * np.sqrt(-2 * level / variance), most)[:, None]
         c, q = -np.expm1(-tilt / n), counts.observed_share[:, None]
@@ -289,16 +289,18 @@ def half_spaces(counts: SetCounts, box: Interval, level: float) -> tuple[FloatAr
         ends = [np.where(seen, tilt * t / rows, 0.0) for t in (low, high)]
         of_target = least_tilted_variance((share.lower[:, None], share.upper[:, None]), [-tilt / n]) / n
         of_class = np.where(seen, low**2 * least_tilted_variance((rate.lower, rate.upper), ends) / rows, 0.0)
-        steps, own = np.where(seen, tilt * high / rows, 0.0), tilt / n
-        longest = np.maximum(own, steps.max(axis=1, keepdims=True))
+        steps, target_step = np.where(seen, tilt * high / rows, 0.0), tilt / n
+        longest = np.maximum(target_step, steps.max(axis=1, keepdims=True))
         total = of_target + of_class.sum(axis=1, keepdims=True)
         # Parts of the terms: all, the target's alone, with one class more, with all classes but one.
         others = np.array([np.delete(steps, j, axis=1).max(axis=1, initial=0.0) for j in range(len(rows))]).T
         fine_variance = np.hstack([total, of_target, of_target + of_class, total - of_class])
-        fine_step = np.hstack([longest, own, np.maximum(own, steps), np.maximum(own, others)])
+        fine_step = np.hstack(
+            [longest, target_step, np.maximum(target_step, steps), np.maximum(target_step, others)]
+        )
         sigma, fine_sigma = tilt * np.sqrt(total), tilt * np.sqrt(np.maximum(fine_variance, 0.0))
         factor = np.minimum(prefactor(sigma, longest, fine_sigma, fine_step).min(axis=1, keepdims=True), 1.0)
         constant = n * np.log1p(-q * c) - kappa * q + tilt * q + np.log(factor) - level
-        found.append(-slope / tilt)
+        slopes.append(-slope / tilt)
         limits.append((((at_low - slope * low).sum(axis=1, keepdims=True) + constant) / tilt)[:, 0])
-    return np.vstack(found), np.concatenate(limits)
+    return np.vstack(slopes), np.concatenate(limits)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from pacshift.arrays import BoolArray, FloatArray, IntArray, KeyArray, scipy
 from pacshift.paths.looks import look_cuts
 from pacshift.paths.path import ThresholdPath, fit_isotonic, last_passing
-from pacshift.paths.posterior import fit_posterior, log_evidence, moved
+from pacshift.paths.posterior import fit_posterior, log_evidence, move_posterior
 from pacshift.paths.sample import numbers_of_all, row_numbers
 from pacshift.scores.transforms import Transform
 from pacshift.tally import Tally
@@ -84,12 +84,12 @@ class RowsToPlan:
 
         Samples hold all rows whose number is below their largest one, so rows are compared below both.
         """
-        own, n_times = np.unique(_keys(self.source), return_counts=True)
+        source_keys, n_times = np.unique(_keys(self.source), return_counts=True)
         below = min(row_numbers(sample).max() for sample in (self.source, self.target))
 
         def seen(rows: ScoreRows) -> BoolArray:
             keys = _keys(rows[row_numbers(rows) < below])
-            return np.isin(keys[~np.isin(keys, own[n_times > 1])], own)
+            return np.isin(keys[~np.isin(keys, source_keys[n_times > 1])], source_keys)
 
         tested, others = seen(test), seen(self.target)
         if self.is_stand_in or not tested.any():
@@ -192,10 +192,10 @@ class LabelledTarget:
         """At most how likely so many rows of the test have, with their label, the score of exactly as many source
         rows as labelled ones, if they are not the same rows (Lemma 3).
         """
-        (rows, times), (own, own_times) = _times(self.counted), _times(source)
-        place = np.minimum(np.searchsorted(own, rows), len(own) - 1)
+        (rows, times), (source_values, source_times) = _times(self.counted), _times(source)
+        place = np.minimum(np.searchsorted(source_values, rows), len(source_values) - 1)
         tested = np.isin(rows, _times(self.test)[0])
-        alike = tested & (own[place] == rows) & (own_times[place] == times)
+        alike = tested & (source_values[place] == rows) & (source_times[place] == times)
         # Were the number of source rows Poisson, each would be alike with a chance of at most 1/e, independently.
         tail = scipy.special.bdtrc(alike.sum() - 1, tested.sum(), np.exp(-1)) if alike.any() else 1.0
         return float(min(1.0, np.exp(1) * np.sqrt(source.n_source) * tail))
@@ -302,7 +302,7 @@ class Blanks:
     scores: FloatArray
     hopeful: bool = False
 
-    def missed(self, thresholds: FloatArray) -> int:
+    def count_misses(self, thresholds: FloatArray) -> int:
         """How many of them count as missed."""
         below = self.scores < thresholds
         return int(np.count_nonzero(below.all(axis=1) if self.hopeful else below.any(axis=1)))
@@ -331,7 +331,7 @@ def families(labelled: LabelledTarget, source: Tally, *, epsilon: float) -> list
 
     def largest_step(test: Tally, cut: int, blanks: Blanks | None = None) -> FloatArray:
         def room(cuts: FloatArray) -> float:
-            return float(cut - test.misses(cuts).sum() - (0 if blanks is None else blanks.missed(cuts)))
+            return float(cut - test.misses(cuts).sum() - (0 if blanks is None else blanks.count_misses(cuts)))
 
         return path.thresholds(last_passing(path, room))
 
@@ -344,12 +344,11 @@ def largest_single(test: Tally, cut: int, blanks: Blanks | None = None) -> Float
     A blank row leaves the full sets, or becomes empty, at one of its own scores: the lowest, or the highest.
     """
     if blanks is None:
-        found = largest_threshold(test, lambda missed: bool(missed.sum() <= cut))
-        return np.full(test.n_classes, found)
-    own = blanks.scores.max(axis=1) if blanks.hopeful else blanks.scores.min(axis=1)
-    last = np.sort(np.concatenate([np.repeat(test.values, test.counts), own]))
-    found = -np.inf if cut < 0 else float(last[cut]) if cut < len(last) else np.inf
-    return np.full(test.n_classes, found)
+        return np.full(test.n_classes, largest_threshold(test, lambda missed: bool(missed.sum() <= cut)))
+    last_scores = blanks.scores.max(axis=1) if blanks.hopeful else blanks.scores.min(axis=1)
+    last = np.sort(np.concatenate([np.repeat(test.values, test.counts), last_scores]))
+    threshold = -np.inf if cut < 0 else float(last[cut]) if cut < len(last) else np.inf
+    return np.full(test.n_classes, threshold)
 
 
 def largest_equal_misses(source: Tally, test: Tally, cut: int, blanks: Blanks | None = None) -> FloatArray:
@@ -369,7 +368,7 @@ def forecast(planning: Planning) -> Forecast:
     """What a posterior that was fitted on the source and moved towards the pilot says of the target."""
     rows = planning.rows
     posterior = fit_posterior(log_evidence(rows.source), rows.source_labels)
-    posterior = moved(posterior, log_evidence(planning.pilot), planning.pilot_labels)
+    posterior = move_posterior(posterior, log_evidence(planning.pilot), planning.pilot_labels)
     scores = np.asarray(planning.transform.apply(rows.target), float)
     return Forecast(scores, posterior.of(log_evidence(rows.target)))
 
@@ -380,16 +379,16 @@ def path_digest(labelled: LabelledTarget, source: Tally, *, epsilon: float, limi
     Without a pilot there is one family, whatever the data are. ``limits`` of the error of each label are
     fixed too: whoever chose them after a look would choose among certificates, each of which is right by itself.
     """
-    found, planning = hashlib.sha256(b"one threshold"), labelled.planning
+    digest, planning = hashlib.sha256(b"one threshold"), labelled.planning
     if limits is not None:
-        found.update(repr(limits if isinstance(limits, float) else sorted(map(repr, limits))).encode())
+        digest.update(repr(limits if isinstance(limits, float) else sorted(map(repr, limits))).encode())
     if planning is None or not labelled.is_tuned:
-        return found.hexdigest()
+        return digest.hexdigest()
     rows, aims = planning.rows, aims_of(source, epsilon=epsilon)
     for part in (rows.source, rows.source_labels, rows.target, planning.pilot, planning.pilot_labels, aims):
-        found.update(np.ascontiguousarray(part, np.float64).tobytes())
-    found.update(planning.transform.name.encode())
-    return found.hexdigest()
+        digest.update(np.ascontiguousarray(part, np.float64).tobytes())
+    digest.update(planning.transform.name.encode())
+    return digest.hexdigest()
 
 
 def aims_of(source: Tally, *, epsilon: float) -> FloatArray:

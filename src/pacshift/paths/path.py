@@ -87,11 +87,11 @@ def last_passing(path: ThresholdPath, margin: Callable[[FloatArray], float], *, 
         elif n_asked % 4 and np.isfinite(drop):
             middle = low + round((high - low) * at_low / drop)
         middle = min(max(middle, low + 1), high - 1)
-        found = margin(path.thresholds(middle))
-        passed = found >= 0
+        room = margin(path.thresholds(middle))
+        passed = room >= 0
         if passed == passed_before:  # half the margin of the end that stays: the next question is nearer to it
             at_low, at_high = (at_low, at_high / 2) if passed else (at_low / 2, at_high)
-        low, high, at_low, at_high = (middle, high, found, at_high) if passed else (low, middle, at_low, found)
+        low, high, at_low, at_high = (middle, high, room, at_high) if passed else (low, middle, at_low, room)
         passed_before = passed
     return low
 

@@ -90,12 +90,12 @@ def fit_posterior(evidence: FloatArray, labels: IntArray) -> Posterior:
         slope = np.concatenate([(wrong * centred).sum(axis=1), wrong.sum(axis=1)])
         return float(value + numbers @ ridge @ numbers / 2), slope + ridge @ numbers, curvature + ridge
 
-    found = _minimum(bowl, np.concatenate([np.full(n_classes, spread), middle]))
-    slopes = found[:n_classes] / spread
-    return Posterior(slopes.round(DECIMALS), (found[n_classes:] - slopes * middle).round(DECIMALS))
+    minimum = _minimum(bowl, np.concatenate([np.full(n_classes, spread), middle]))
+    slopes = minimum[:n_classes] / spread
+    return Posterior(slopes.round(DECIMALS), (minimum[n_classes:] - slopes * middle).round(DECIMALS))
 
 
-def moved(posterior: Posterior, evidence: FloatArray, labels: IntArray) -> Posterior:
+def move_posterior(posterior: Posterior, evidence: FloatArray, labels: IntArray) -> Posterior:
     """``posterior`` brought nearer to a few labelled rows of another population: one factor, and offsets."""
     if not len(labels):
         return posterior
@@ -112,9 +112,9 @@ def moved(posterior: Posterior, evidence: FloatArray, labels: IntArray) -> Poste
         ridge = MOVE_RIDGE * np.eye(len(numbers))
         return float(value + MOVE_RIDGE / 2 * numbers @ numbers), slope + MOVE_RIDGE * numbers, curvature + ridge
 
-    found = _minimum(bowl, np.zeros(evidence.shape[1] + 1))
-    factor = np.exp(np.clip(found[0], -2.0, 2.0))
-    return Posterior(posterior.slopes * factor, posterior.offsets + np.clip(found[1:], -6.0, 6.0))
+    minimum = _minimum(bowl, np.zeros(evidence.shape[1] + 1))
+    factor = np.exp(np.clip(minimum[0], -2.0, 2.0))
+    return Posterior(posterior.slopes * factor, posterior.offsets + np.clip(minimum[1:], -6.0, 6.0))
 
 
 def _misfit(logits: FloatArray, labels: IntArray) -> tuple[float, FloatArray, FloatArray]:
@@ -122,13 +122,13 @@ def _misfit(logits: FloatArray, labels: IntArray) -> tuple[float, FloatArray, Fl
 
     A row of the logits belongs to a class, a column to an example.
     """
-    own = labels, np.arange(len(labels))
+    true_places = labels, np.arange(len(labels))
     logits -= logits.max(axis=0)
     chances = np.exp(logits, out=logits)
     chances /= chances.sum(axis=0)
     wrong = chances.copy()
-    wrong[own] -= 1
-    return -float(np.log(np.maximum(chances[own], 1e-300)).sum()), chances, wrong
+    wrong[true_places] -= 1
+    return -float(np.log(np.maximum(chances[true_places], 1e-300)).sum()), chances, wrong
 
 
 def _minimum(bowl: Bowl, start: FloatArray) -> FloatArray:

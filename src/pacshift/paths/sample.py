@@ -41,9 +41,9 @@ class RowSample:
     @classmethod
     def of(cls, source: ScoreRows, labels: IntArray, target: ScoreRows) -> "RowSample":
         """The samples of rows in memory."""
-        own = places_below(source, source_share(*source.shape))
-        others = places_below(target, target_share(*target.shape))
-        return cls(np.asarray(source[own], float), labels[own], np.asarray(target[others], float))
+        of_source = places_below(source, source_share(*source.shape))
+        of_target = places_below(target, target_share(*target.shape))
+        return cls(np.asarray(source[of_source], float), labels[of_source], np.asarray(target[of_target], float))
 
 
 def source_share(n_rows: int, n_classes: int) -> float:
@@ -71,11 +71,11 @@ def places_below(scores: ScoreRows, share: float) -> IntArray:
 
     def in_part(part: slice) -> IntArray:
         starts = range(part.start, part.stop, _BLOCK_ROWS)
-        found = []
+        places = []
         for first in starts:
             block = scores[first : min(first + _BLOCK_ROWS, part.stop)]
-            found.append(first + np.flatnonzero(row_numbers(block) < limit))
-        return np.concatenate(found)
+            places.append(first + np.flatnonzero(row_numbers(block) < limit))
+        return np.concatenate(places)
 
     return np.concatenate(run_all([partial(in_part, part) for part in even_slices(len(scores), _LEAST_PART)]))
 
@@ -101,7 +101,7 @@ def numbers_of_all(scores: ScoreRows) -> KeyArray:
     return np.concatenate([row_numbers(scores[first : first + _BLOCK_ROWS]) for first in starts])
 
 
-def own_order(scores: ScoreRows, labels: IntArray | None = None) -> IntArray:
+def order_by_content(scores: ScoreRows, labels: IntArray | None = None) -> IntArray:
     """An order of rows that depends on what they hold alone, because sums of floats depend on it."""
-    own = () if labels is None else (labels,)
-    return order_of(row_numbers(scores), *own, *scores.T)
+    by_label = () if labels is None else (labels,)
+    return order_of(row_numbers(scores), *by_label, *scores.T)

@@ -15,7 +15,7 @@ import numpy as np
 from pacshift.arrays import BoolArray, FloatArray, IntArray, scipy
 from pacshift.bounds import ROUNDING, Interval, binomial_upper
 from pacshift.mix.lp import LinearProgram, Problem, linear_program
-from pacshift.mix.programs import MixProgram, most_violated
+from pacshift.mix.programs import MixProgram, find_violations
 from pacshift.mix.region import PrevalenceRegion
 from pacshift.mix.tails import prefactor_parts
 
@@ -168,7 +168,7 @@ class WorstCase:
             if value >= enough or not len(self.extra_rows):
                 return value, prices
             excess = self.extra_rows @ program.values[of_mix] - self.extra_limits
-            worst = most_violated(excess, self._used, tolerance=1e-7)
+            worst = find_violations(excess, self._used, tolerance=1e-7)
             if not worst:
                 return value, prices
             self._used += worst

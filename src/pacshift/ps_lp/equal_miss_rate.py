@@ -198,8 +198,8 @@ class _Betas:
 
 def best_shift(class_counts: IntArray, ranks: IntArray, box: Interval, *, delta: float) -> tuple[float, float]:
     """The centre of "The test by convolution" with the smallest quantile, and that; every centre is valid."""
-    found = [upper_quantile(class_counts, ranks, box, delta=delta, shift=shift) for shift in CENTRE_SHIFTS]
-    return CENTRE_SHIFTS[int(np.argmin(found))], min(found)
+    quantiles = [upper_quantile(class_counts, ranks, box, delta=delta, shift=shift) for shift in CENTRE_SHIFTS]
+    return CENTRE_SHIFTS[int(np.argmin(quantiles))], min(quantiles)
 
 
 def upper_quantile(

@@ -94,8 +94,8 @@ def detector_counts(tally: Tally) -> tuple[IntArray, IntArray]:
     The first detector is "predicted j". Those by the own score need plain scores and the target's bins.
     """
     cells = tally.source_cells
-    own = cells.predicted == cells.labels
-    predicted = np.bincount(cells.labels[own], weights=cells.counts[own], minlength=tally.n_classes)
+    is_right = cells.predicted == cells.labels
+    predicted = np.bincount(cells.labels[is_right], weights=cells.counts[is_right], minlength=tally.n_classes)
     source, target = [predicted.astype(np.int64)], [tally.target]
     if tally.bins is not None and tally.score == "probability":
         source += [tally.class_counts - tally.misses(level) for level in LEVELS]
@@ -205,9 +205,9 @@ class ErrorBound:
 
     def moving_squares(self, correction: FloatArray, mean: FloatArray, mean_square: FloatArray) -> FloatArray:
         """The part of "Squares" that depends on the correction; its means are over each class's predictions."""
-        own = OWN_WEIGHT * correction
-        centred = mean_square - 2 * own * mean + own**2
-        return np.asarray(centred / CROSS_SHARE - 2 * own * (mean - self.evidence.recall * correction))
+        weighted = OWN_WEIGHT * correction
+        centred = mean_square - 2 * weighted * mean + weighted**2
+        return np.asarray(centred / CROSS_SHARE - 2 * weighted * (mean - self.evidence.recall * correction))
 
     def coefficients(self, correction: FloatArray, miss_rates: FloatArray) -> FloatArray:
         """What a unit of each class's share adds to the bound ("The unknown mix")."""
@@ -355,11 +355,11 @@ def options_for(
     noise = CONCENTRATION / n_classes * float((1 / class_counts[~sparse]).mean())
     best = float(np.sqrt(2 * log_cost / (epsilon * noise)))
     reach = float(np.sqrt(n_classes / (1 / n_target + SOURCE_NOISE * noise)))
-    found = []
+    options = []
     for stake in (min(part * best, LARGEST_BET / 2 * n_target) for part in STAKES):
         spreads = (min((part * epsilon * reach / stake) ** 0.5, LARGEST_SPREAD) for part in VARIATIONS)
-        found += [Option(stake, spread) for spread in spreads]
-    return tuple(found)
+        options += [Option(stake, spread) for spread in spreads]
+    return tuple(options)
 
 
 def best_tilt(
@@ -421,8 +421,8 @@ class _Smooth:
         betted_mix, a = mix * self.part, OWN_WEIGHT
         weight, crossed = betted_mix * bound.slopes, 2 * a * (1 / CROSS_SHARE + 1)
         squares = 2 * correction * (self.columns @ weight) / CROSS_SHARE
-        own = weight * (correction * (2 * a**2 / CROSS_SHARE + 4 * a * self.recall) - crossed * mean)
-        by_correction = target + (squares + own - self.columns @ (betted_mix + crossed * weight * correction))
+        own_part = weight * (correction * (2 * a**2 / CROSS_SHARE + 4 * a * self.recall) - crossed * mean)
+        by_correction = target + (squares + own_part - self.columns @ (betted_mix + crossed * weight * correction))
         by_tilt = option.spread * by_correction + np.arctanh(tilt) / option.stake
         return value, np.append(by_tilt, 1 - mix.sum())
 
@@ -435,7 +435,7 @@ def rescaling_factors(tally: Tally) -> FloatArray:
     return np.asarray((target / source) ** EXPONENT)
 
 
-def rescaled(tally: Tally, factors: FloatArray) -> Tally:
+def rescale(tally: Tally, factors: FloatArray) -> Tally:
     """The tally of the scores multiplied by their class's factor ("Rescaled thresholds")."""
     values = tally.values * np.repeat(factors, np.diff(tally.starts))
     return replace(tally, scores=Distinct(values, tally.counts, tally.starts))
@@ -480,9 +480,9 @@ def corrected_thresholds(
         )
     evidence = Evidence.of_tally(tally, largest, plan.sparse)
     steps.expect(2 * (len(plan.options) + REFINEMENTS))
-    one = largest_corrected(tally, evidence, plan, delta=shares.one_threshold * delta, steps=steps)
+    one_threshold = find_largest_threshold(tally, evidence, plan, delta=shares.one_threshold * delta, steps=steps)
     scaled = rescaled_thresholds(tally, evidence, plan, delta=shares.rescaled * delta, steps=steps)
-    return np.where(plan.sparse, -np.inf, one), scaled, largest
+    return np.where(plan.sparse, -np.inf, one_threshold), scaled, largest
 
 
 def rescaled_thresholds(
@@ -495,18 +495,20 @@ def rescaled_thresholds(
     """
     factors = rescaling_factors(tally)
     choices = [plan.sparse] if np.array_equal(plan.sparse, plan.sparsest) else [plan.sparse, plan.sparsest]
-    found = []
+    candidates = []
     for sparse in choices:
-        own = replace(evidence, in_every_set=sparse)
-        cut = largest_corrected(rescaled(tally, factors), own, plan, delta=delta / len(choices), steps=steps)
-        found.append(np.where(sparse, -np.inf, undo_rescaling(cut, factors, tally)))
+        with_choice = replace(evidence, in_every_set=sparse)
+        cut = find_largest_threshold(
+            rescale(tally, factors), with_choice, plan, delta=delta / len(choices), steps=steps
+        )
+        candidates.append(np.where(sparse, -np.inf, undo_rescaling(cut, factors, tally)))
     if tally.bins is None or tally.score != "probability":
-        return min(found, key=lambda thresholds: (thresholds == -np.inf).sum())
+        return min(candidates, key=lambda thresholds: (thresholds == -np.inf).sum())
     bins = tally.bins
-    return min(found, key=lambda thresholds: mean_binned_size(bins, thresholds))
+    return min(candidates, key=lambda thresholds: mean_binned_size(bins, thresholds))
 
 
-def largest_corrected(
+def find_largest_threshold(
     tally: Tally, evidence: Evidence, plan: CorrectionPlan, *, delta: float, steps: Steps
 ) -> float:
     """The largest τ that passes with the option that looks best ("From one threshold to all").
@@ -521,7 +523,7 @@ def largest_corrected(
     def seeming_error(misses: IntArray) -> float:  # if the target's labels were mixed as its predictions are
         return float(evidence.target_shares @ evidence.miss_rates(misses))
 
-    def found_from(trial: IntArray) -> float:
+    def search_from(trial: IntArray) -> float:
         tilts = []
         for bound in bounds:
             tilts.append(best_tilt(bound, trial, np.zeros(len(trial)), rounds=ROUNDS[:1]))
@@ -534,19 +536,19 @@ def largest_corrected(
             return largest_threshold(tally, lambda misses: bound.value(tilt, misses) <= limit)
 
         # The best τ for a correction, the best correction for this τ, and so on: as Newton's method, from below.
-        found = largest(tilt)
+        threshold = largest(tilt)
         for _ in range(REFINEMENTS):
-            misses = tally.misses(found)
+            misses = tally.misses(threshold)
             tilt = best_tilt(bound, misses, tilt, rounds=ROUNDS[1:])
             steps()
-            before, found = found, max(found, largest(tilt))
-            if found == before or tally.misses(found).sum() <= LEAST_GAIN * misses.sum():
+            before, threshold = threshold, max(threshold, largest(tilt))
+            if threshold == before or tally.misses(threshold).sum() <= LEAST_GAIN * misses.sum():
                 break
-        return found
+        return threshold
 
     trial = tally.misses(largest_threshold(tally, lambda m: seeming_error(m) <= TRIAL_ERROR * plan.epsilon))
-    found = found_from(trial)
-    ended = tally.misses(found)
+    highest = search_from(trial)
+    ended = tally.misses(highest)
     if seeming_error(ended) > FAR_BELOW * seeming_error(trial):
-        return found
-    return max(found, found_from(ended))
+        return highest
+    return max(highest, search_from(ended))

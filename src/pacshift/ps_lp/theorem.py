@@ -120,9 +120,11 @@ def plan_for(tally: Tally, *, epsilon: float, delta: float, contamination: float
     """
     if tally.n_classes > MAX_BETTING_CLASSES and tally.score == "probability" and not contamination:
         shares = CORRECTED_BESIDE_REGION
-        found = correction_plan(tally.class_counts, tally.n_target, epsilon=epsilon, delta=delta, shares=shares)
-        if found is not None:
-            return Plan(epsilon, delta, MANY_ROWS, found)
+        correction = correction_plan(
+            tally.class_counts, tally.n_target, epsilon=epsilon, delta=delta, shares=shares
+        )
+        if correction is not None:
+            return Plan(epsilon, delta, MANY_ROWS, correction)
     return Plan(epsilon, delta, shares_for(tally.class_counts, epsilon=epsilon))
 
 
@@ -137,7 +139,7 @@ def shares_for(class_counts: IntArray, *, epsilon: float) -> Shares:
     return MANY_ROWS if typical > MANY_ROWS_PER_CLASS else FEW_ROWS
 
 
-def tuning_is_tried(tally: Tally) -> bool:
+def may_tune(tally: Tally) -> bool:
     """Whether scores are plain and the target's lie between 0 and 1, else it has no bins ("Tuned thresholds")."""
     return tally.bins is not None and tally.score == "probability"
 
@@ -184,26 +186,30 @@ def certified_thresholds(
     )
     equal = {EQUAL_MISS_RATE: thresholds_at_ranks(tally, ranks)}
     if plan.correction is not None:
-        one, rescaled, _ = corrected_thresholds(tally, plan.correction, region.prevalence.upper, steps=steps)
-        return equal | {ONE_THRESHOLD: one, RESCALED: rescaled}
-    if tuning is None and tuning_is_tried(tally):
+        one_threshold, rescaled, _ = corrected_thresholds(
+            tally, plan.correction, region.prevalence.upper, steps=steps
+        )
+        return equal | {ONE_THRESHOLD: one_threshold, RESCALED: rescaled}
+    if tuning is None and may_tune(tally):
         tuning = tune(tally, epsilon=plan.epsilon)
     held = None if tuning is None else tuning.held
     test = betting_test(tally, region, plan, included=included, held=held)
 
-    def told(ask: Callable[[IntArray], Answer]) -> Callable[[IntArray], Answer]:
-        def asked(misses: IntArray) -> Answer:
+    def with_steps(ask: Callable[[IntArray], Answer]) -> Callable[[IntArray], Answer]:
+        def answer(misses: IntArray) -> Answer:
             steps()
             return ask(misses)
 
-        return asked
+        return answer
 
     if tuning is None:
         steps.expect(expected_tests(tally))
-        return {ONE_THRESHOLD: np.where(included, -np.inf, largest_threshold(tally, told(test.passes)))} | equal
+        return {
+            ONE_THRESHOLD: np.where(included, -np.inf, largest_threshold(tally, with_steps(test.passes)))
+        } | equal
     steps.expect(PATH_STEPS.bit_length())
-    found = certified_on_path(tally, tuning.held, tuning.path, told(test.first_margin), test.passes)
-    return {TUNED: np.where(included, -np.inf, found)} | equal
+    tuned = certified_on_path(tally, tuning.held, tuning.path, with_steps(test.first_margin), test.passes)
+    return {TUNED: np.where(included, -np.inf, tuned)} | equal
 
 
 def certify_many_classes(
@@ -230,8 +236,8 @@ def certify_many_classes(
     if plan is None:
         return certified, None
     within = Interval(np.zeros(tally.n_classes), np.ones(tally.n_classes)) if box is None else box
-    one, rescaled, largest = corrected_thresholds(tally, plan, within.upper, steps=steps or Steps())
-    certified |= {ONE_THRESHOLD: one, RESCALED: rescaled}
+    one_threshold, rescaled, largest = corrected_thresholds(tally, plan, within.upper, steps=steps or Steps())
+    certified |= {ONE_THRESHOLD: one_threshold, RESCALED: rescaled}
     return certified, Interval(np.minimum(within.lower, largest), largest)
 
 
@@ -241,7 +247,7 @@ def smallest_kind(tally: Tally, certified: dict[str, FloatArray], count_labels: 
     The target's bins tell the sizes up to the bins that hold the thresholds. Where that does not settle it, the
     rows are counted if they are at hand. Without bins and rows: one threshold, unless none passes.
     """
-    kinds, bins = list(certified), tally.bins if tuning_is_tried(tally) else None
+    kinds, bins = list(certified), tally.bins if may_tune(tally) else None
     if bins is not None:
         ranges = {kind: mean_size_range(bins, certified[kind]) for kind in kinds}
         least_of_largest = min(largest for _, largest in ranges.values())

@@ -20,7 +20,7 @@ import numpy as np
 from pacshift.arrays import FloatArray, IntArray, running_sum
 from pacshift.paths.path import Curves, IsotonicCurves, ThresholdPath, fit_isotonic, last_passing
 from pacshift.paths.posterior import Posterior, fit_posterior, log_evidence
-from pacshift.paths.sample import SOURCE_ROWS, TARGET_ROWS, RowSample, own_order
+from pacshift.paths.sample import SOURCE_ROWS, TARGET_ROWS, RowSample, order_by_content
 from pacshift.tally import Tally
 from pacshift.tally.coins import score_coins
 from pacshift.tally.grid import BINS, bin_edges, bin_of, mean_binned_size, to_grid
@@ -136,14 +136,16 @@ def held_out_rows(tally: Tally, held: HeldOut, sample: RowSample) -> HeldOutRows
     hypergeometric, and every choice among them is equally likely, as if each row had its own coin.
     """
     # The entry of ``tally.values`` that each row of the sample was counted in.
-    own = sample.source[np.arange(len(sample.labels)), sample.labels]
-    own = to_grid(own) if tally.grid else own
-    entry = np.empty(len(own), np.int64)
+    true_scores = sample.source[np.arange(len(sample.labels)), sample.labels]
+    true_scores = to_grid(true_scores) if tally.grid else true_scores
+    entry = np.empty(len(true_scores), np.int64)
     for label in range(tally.n_classes):
         rows = np.flatnonzero(sample.labels == label)
         first, last = tally.starts[label], tally.starts[label + 1]
-        entry[rows] = first + np.searchsorted(tally.values[first:last], own[rows])
-    assert np.array_equal(tally.values[np.minimum(entry, len(tally.values) - 1)], own)  # the rows were counted
+        entry[rows] = first + np.searchsorted(tally.values[first:last], true_scores[rows])
+    assert np.array_equal(
+        tally.values[np.minimum(entry, len(tally.values) - 1)], true_scores
+    )  # the rows were counted
     n_held, n_all = held.counts[entry], tally.counts[entry]
     # Where some rows of an entry are held out and others are not, coins draw among them.
     unsure = np.flatnonzero((n_held > 0) & (n_held < n_all))
@@ -155,8 +157,8 @@ def held_out_rows(tally: Tally, held: HeldOut, sample: RowSample) -> HeldOutRows
     rank = np.arange(len(unsure)) - np.repeat(np.cumsum(looked_at) - looked_at, looked_at)
     chosen = np.append(np.flatnonzero(n_held == n_all), unsure[rank < np.repeat(taken, looked_at)])
     scores, labels = sample.source[chosen], sample.labels[chosen]
-    order = own_order(scores, labels)[:MAX_HELD_OUT_ROWS]
-    return HeldOutRows(scores[order], labels[order], sample.target[own_order(sample.target)[:TARGET_ROWS]])
+    order = order_by_content(scores, labels)[:MAX_HELD_OUT_ROWS]
+    return HeldOutRows(scores[order], labels[order], sample.target[order_by_content(sample.target)[:TARGET_ROWS]])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -211,7 +213,7 @@ def tuned_path(
 
     def errors_of(curves: Curves) -> FloatArray:
         """The error that is expected at each level tried."""
-        return np.asarray(scores.missed(np.minimum(curves.scores_at(LEVELS_TRIED[:, None]), caps)) @ mix)
+        return np.asarray(scores.miss_rates(np.minimum(curves.scores_at(LEVELS_TRIED[:, None]), caps)) @ mix)
 
     def mean_size(curves: Curves) -> float:
         """Mean of the sizes that are expected at the errors compared."""
@@ -293,10 +295,10 @@ class HeldOutScores:
         """Held-out rows per class and bin."""
         n_classes = len(self.totals)
         label = np.repeat(np.arange(n_classes), np.diff(self.starts))
-        found = np.bincount(label * BINS + bin_of(self.keys % 2.0), self.counts, minlength=n_classes * BINS)
-        return np.asarray(found.reshape(n_classes, BINS))
+        counts = np.bincount(label * BINS + bin_of(self.keys % 2.0), self.counts, minlength=n_classes * BINS)
+        return np.asarray(counts.reshape(n_classes, BINS))
 
-    def missed(self, cuts: FloatArray) -> FloatArray:
+    def miss_rates(self, cuts: FloatArray) -> FloatArray:
         """Share of each class's held-out rows below its cut; ``cuts`` has shape (..., K)."""
         place = np.searchsorted(self.keys, np.clip(cuts, 0.0, 1.5) + 2.0 * np.arange(len(self.totals)))
         return np.asarray((self.below[place] - self.below[self.starts[:-1]]) / np.maximum(self.totals, 1))
@@ -334,10 +336,10 @@ def estimated_mix(held: FloatArray, target: IntArray, predicted: IntArray) -> Fl
         explains *= rates.T @ (share / (rates @ explains))
     # The least over scores v of P_target(score >= v) / P(score >= v given j).
     total = np.maximum(held.sum(axis=1, keepdims=True), 1)
-    own = held[:, ::-1].cumsum(axis=1)
+    of_class = held[:, ::-1].cumsum(axis=1)
     above = target[:, ::-1].cumsum(axis=1) / target[0].sum()
-    enough = own >= np.minimum(total, MIN_DETECTED)
-    bound = above * total / np.maximum(own, 1) * (1 + 1 / np.sqrt(np.maximum(own, 1)))
+    enough = of_class >= np.minimum(total, MIN_DETECTED)
+    bound = above * total / np.maximum(of_class, 1) * (1 + 1 / np.sqrt(np.maximum(of_class, 1)))
     most = np.clip(np.min(bound, axis=1, where=enough, initial=1.0), 1e-6, 1.0)
     weak = 0.0 if n_classes == 2 else np.clip((GOOD_RECALL - recall.mean()) / 0.2, 0.0, 1.0)
     mix = np.maximum(explains, 1e-6) ** (1 - weak) * most**weak
