@@ -31,13 +31,10 @@ PARTS = {
     "hunt": ("hunt.run", "a search for worlds in which a promise is broken too often"),
     "power": ("power.run", "what the test of label shift notices, by violation and number of rows (--data)"),
     "labels": ("labels.run", "what a few target labels gain (needs --data, else one case)"),
-    "lazy-labels": (
-        "labels.run_lazy",
-        "labels that `label --next` asks for, of those of a sheet (--data for people)",
-    ),
+    "lazy-labels": ("labels.run_lazy", "labels that `label --next` asks for (--data for people)"),
     "after-refusal": (
         "after_refusal.run",
-        "where label shift is refused, certified by labels (--data for real ones)",
+        "what labels certify where label shift is refused (--data)",
     ),
     "after-refusal-validity": ("after_refusal.run_validity", "how often such certificates break their promise"),
     "accept": ("accept.run", "what is accepted, and how much of it is wrong, on real scores (needs --data)"),

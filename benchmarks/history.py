@@ -23,11 +23,8 @@ SHOWN = 12
 """Last lines shown on the page; the file keeps all."""
 SIZE = (200_000, 10)
 RATIOS = (
-    "calibrate PS / floor",
-    "calibrate PS-LP / floor",
-    "sets / bare comparison",
-    "PS-LP's sets / best threshold's",
-)
+    "calibrate PS / floor", "calibrate PS-LP / floor", "sets / bare comparison", "PS-LP's sets / best threshold's",
+)  # fmt: skip
 Line = Mapping[str, str]
 
 

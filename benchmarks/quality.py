@@ -31,14 +31,9 @@ PROMISES = {
     "none": "nothing",
 }
 HEADINGS = (
-    "contestant",
-    "promises",
-    "mean error before the shift",
-    "mean error on the target",
-    "largest",
-    "trials above ε",
-    "mean size",
-)
+    "contestant", "promises", "mean error before the shift", "mean error on the target", "largest",
+    "trials above ε", "mean size",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -63,15 +58,8 @@ class Line:
         before = "–" if self.before is None else f"{self.before.mean():.4f}"
         above = int((self.errors > epsilon).sum())
         share = f"{above} of {len(self.errors)}" + (f" ({self.refused} refused)" if self.refused else "")
-        return (
-            self.title,
-            self.promise,
-            before,
-            f"{self.errors.mean():.4f}",
-            f"{self.errors.max():.4f}",
-            f"**{share}**" if above else share,
-            f"{self.sizes.mean():.3f}",
-        )
+        errors = before, f"{self.errors.mean():.4f}", f"{self.errors.max():.4f}"
+        return self.title, self.promise, *errors, f"**{share}**" if above else share, f"{self.sizes.mean():.3f}"
 
 
 def run(lab: Lab) -> Blocks:
