@@ -210,8 +210,8 @@ def nearby(case: Try, number: int) -> Try:
     counts = np.array(case.world.counts) * rng.uniform(0.8, 1.25, len(case.world.counts))
     if not case.world.iid:
         counts = np.round(counts)
-    world = replace(case.world, counts=tuple(counts.tolist()))
-    return replace(case, name=f"{case.name}.{number}", world=world, seed=int(rng.integers(20)))
+    near = replace(case.world, counts=tuple(counts.tolist()))
+    return replace(case, name=f"{case.name}.{number}", world=near, seed=int(rng.integers(20)))
 
 
 def random_options(subject: Subject, rng: np.random.Generator) -> tuple[str, ...]:
