@@ -208,7 +208,7 @@ def words_in(path: PathLike) -> list[str]:
     return words
 
 
-def sealed_fields(document: dict[str, Any]) -> dict[str, Any]:
+def sealed_fields(document: codec.Document) -> dict[str, Any]:
     """The fields of a certificate of this version, or an exception that says what is wrong with its document."""
     said = DOCUMENT.read(document, "")
     found = {field.python: said[field.name] for field in FIELDS if field.name not in _MADE_HERE}

@@ -22,6 +22,8 @@ from pacshift.errors import InputError
 from pacshift.files.writing import PathLike, atomic_write
 
 T = TypeVar("T")
+Document: TypeAlias = dict[str, Any]
+"""A JSON object, read from a file or to be written."""
 Rules: TypeAlias = Mapping[str, Callable[[Any], Any]]
 """What every honest file keeps, in words, and whether it does."""
 CHECKSUM = "checksum"
@@ -297,13 +299,13 @@ def parse_json(content: bytes) -> Any:
     return document
 
 
-def seal(document: dict[str, Any]) -> dict[str, Any]:
+def seal(document: Document) -> Document:
     """The document with a checksum of everything in it, as the last field."""
     content = {name: value for name, value in document.items() if name != CHECKSUM}
     return content | {CHECKSUM: checksum(content)}
 
 
-def require_seal(document: dict[str, Any]) -> None:
+def require_seal(document: Document) -> None:
     """ValueError unless the checksum fits the content."""
     recorded = document.get(CHECKSUM)
     if recorded != checksum(document):
@@ -311,7 +313,7 @@ def require_seal(document: dict[str, Any]) -> None:
         raise ValueError(f"the content {what}: the file was changed after it was written")
 
 
-def checksum(document: dict[str, Any]) -> str:
+def checksum(document: Document) -> str:
     """SHA-256 of every field but the checksum. Spaces, line ends and the order of keys do not matter.
 
     >>> checksum({"a": 1.0, "b": "ü"}) == checksum({"b": "ü", "a": 1})
@@ -331,7 +333,7 @@ def _canonical(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def write_document(document: dict[str, Any], path: PathLike, *, overwrite: bool = True) -> None:
+def write_document(document: Document, path: PathLike, *, overwrite: bool = True) -> None:
     """Write a document as JSON that a person can read, whole or not at all."""
     text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
     with atomic_write(path, overwrite=overwrite) as draft:
@@ -343,7 +345,7 @@ def parse_document(
     path: PathLike,
     form: str,
     version: int,
-    check: Callable[[dict[str, Any]], T],
+    check: Callable[[Document], T],
     *,
     what: str = "certificate",
 ) -> T:

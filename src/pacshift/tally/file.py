@@ -13,6 +13,7 @@ from pacshift.files.codec import (
     ANYTHING,
     COUNT,
     FLAG,
+    Document,
     Entries,
     ListOf,
     choice,
@@ -76,7 +77,7 @@ def checksums(arrays: Arrays) -> dict[str, str]:
     return {name: hashlib.sha256(np.ascontiguousarray(array).data).hexdigest() for name, array in arrays.items()}
 
 
-def header_of(tally: "Tally") -> dict[str, Any]:
+def header_of(tally: "Tally") -> Document:
     """What is to be said about the counts."""
     bins = {"source_bins": tally.source_cells.bins, "target_bins": tally.target_cells.bins}
     return dict(HEADER.write(bins | {name: getattr(tally, name) for name in HEADER.kinds if name not in bins}))
@@ -102,11 +103,11 @@ def read(path: str | os.PathLike[str], cls: "type[Tally]") -> "Tally":
     except (KeyError, ValueError) as error:
         raise InputError(f"{path} is not a pacshift tally ({error}). Make one with `pacshift tally`.") from None
 
-    def checked_tally(document: dict[str, Any]) -> "Tally":
+    def read_tally(document: Document) -> "Tally":
         require_seal(document)
         if document["arrays"] != checksums(arrays):
             raise ValueError("the counts do not match their checksums")
-        fields: dict[str, Any] = HEADER.read(document, "") | ORIGIN.read(document, "")
+        fields = HEADER.read(document, "") | ORIGIN.read(document, "")
         require_arrays(arrays, len(fields["classes"]))
         for side, n_labels in (("source", len(fields["classes"])), ("target", 1)):
             codes, counts = arrays[f"{side}_codes"], arrays[f"{side}_counts"]
@@ -119,4 +120,4 @@ def read(path: str | os.PathLike[str], cls: "type[Tally]") -> "Tally":
         require(SIDES, sides_of(tally))
         return tally
 
-    return parse_document(header, path, FORMAT, VERSION, checked_tally, what="tally")
+    return parse_document(header, path, FORMAT, VERSION, read_tally, what="tally")

@@ -89,7 +89,7 @@ class Parquet(FileSource):
         names = [field.name for field in fields]
 
         def read_group(metadata: Any, group: int) -> list[Any]:
-            with _open_parquet(file, metadata=metadata, read_dictionary=coded) as reader:
+            with _open_parquet(file, metadata, coded) as reader:
                 batches = reader.iter_batches(
                     batch_size=rows, row_groups=[group], columns=names, use_threads=False
                 )
@@ -97,7 +97,7 @@ class Parquet(FileSource):
 
         metadata = pyarrow.parquet.read_metadata(file)
         coded = _few_names(metadata, [field.name for field in fields if pa.types.is_string(field.type)])
-        with _open_parquet(file, metadata=metadata, read_dictionary=coded) as reader:
+        with _open_parquet(file, metadata, coded) as reader:
             groups = range(metadata.num_row_groups)
             are_small = all(metadata.row_group(group).total_byte_size <= MAX_GROUP_BYTES for group in groups)
             if len(names) < cores() + 1 and len(groups) > 1 and are_small:
@@ -118,12 +118,18 @@ def _few_names(metadata: Any, texts: Sequence[str]) -> list[str]:
     return [name for name in texts if name in few]
 
 
-def _open_parquet(file: str, **options: Any) -> Any:
-    """Pages that carry a checksum are compared with it."""
+def _open_parquet(file: str, metadata: Any, coded: list[str]) -> Any:
+    """Pages that carry a checksum are compared with it; the columns that are ``coded`` come as codes."""
     # Without pre_buffer=False every byte read would stay in memory until the end of the file, and without a buffer
     # all columns of a row group: 60 MB more where it has 500,000 rows of ten classes, in the same time.
-    options |= {"pre_buffer": False, "buffer_size": _READ_BYTES}
-    return pyarrow.parquet.ParquetFile(file, page_checksum_verification=True, **options)
+    return pyarrow.parquet.ParquetFile(
+        file,
+        metadata=metadata,
+        read_dictionary=coded,
+        pre_buffer=False,
+        buffer_size=_READ_BYTES,
+        page_checksum_verification=True,
+    )
 
 
 class Feather(FileSource):
@@ -202,7 +208,7 @@ class Csv(FileSource):
                 yield batch
 
 
-def _open_csv(file: str, types: dict[str, Any]) -> Any:
+def _open_csv(file: str, types: dict[str, pa.DataType]) -> Any:
     options = pyarrow.csv.ConvertOptions(column_types=types, include_columns=list(types))
     return pyarrow.csv.open_csv(file, convert_options=options)
 
