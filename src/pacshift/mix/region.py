@@ -292,7 +292,6 @@ def prevalence_region(
     classes: Sequence[Label] | None = None,
     known: Interval | None = None,
     contamination: float = 0.0,
-    exact: bool | None = None,
 ) -> PrevalenceRegion:
     """Compute the label mixes that fit the counts; the true one is among them with probability >= ``1 - delta``.
 
@@ -313,8 +312,6 @@ def prevalence_region(
         Bounds of the target's label mix that you are sure of, arrays of length K.
     contamination : float, default 0
         Largest share of the target that need not be label-shifted. The mix is that of the other rows.
-    exact : bool, optional
-        Whether bounding boxes are computed by linear programs; by default up to 50 classes.
 
     Returns
     -------
@@ -340,28 +337,25 @@ def prevalence_region(
         return SetCounts.of(sets, confusion, target, bound=bound, delta=for_boxes, contamination=contamination)
 
     counts = count(single, exact_upper)
-    known_lines, given_limits = known_rows(known, contamination, n_classes=len(target))
+    stated, stated_limits = known_rows(known, contamination, n_classes=len(target))
     # Boxes: (1-η) A_S lower · t <= q_S upper, divided by 1-η. The rows that are given come last; they are about no
     # set of predicted classes. Raised limits only add mixes; without them a known mix that is exactly true would
     # be lost to rounding.
     boxes, most = counts.rate.lower, counts.share.upper / (1 - contamination)
-    rows, limits = np.vstack([boxes, known_lines]), np.concatenate([most, given_limits]) + ROUNDING
+    rows, limits = np.vstack([boxes, stated]), np.concatenate([most, stated_limits]) + ROUNDING
     prevalence = quick_box(rows, limits)
     # Sums, whose widths are computed over the box of the mixes that are left, in a few rounds.
-    exact = len(target) <= MAX_EXACT_BOX_CLASSES if exact is None else exact
-    for box in [quick_box] * (QUICK_BOXES - 1) + [exact_box if exact else quick_box]:
+    last_box = exact_box if len(target) <= MAX_EXACT_BOX_CLASSES else quick_box
+    for find_box in [quick_box] * (QUICK_BOXES - 1) + [last_box]:
         sums, widths = counts.sums(prevalence, for_sums / len(single))
-        rows, limits = (
-            np.vstack([boxes, sums, known_lines]),
-            np.concatenate([most, widths, given_limits]) + ROUNDING,
-        )
-        prevalence = box(rows, limits)
+        rows, limits = np.vstack([boxes, sums, stated]), np.concatenate([most, widths, stated_limits]) + ROUNDING
+        prevalence = find_box(rows, limits)
     extra_rows, extra_limits = np.empty((0, len(target))), np.empty(0)
     if len(larger):
         extra_rows, extra_limits = count(larger, bernstein_upper).sums(prevalence, for_sums / len(larger))
         extra_limits = extra_limits + ROUNDING
     everything = np.vstack([rows, extra_rows]), np.concatenate([limits, extra_limits])
-    about = np.vstack([single, single, 0 * known_lines, larger])
+    about = np.vstack([single, single, 0 * stated, larger])
     names = range(len(target)) if classes is None else classes
     require_some_mix(*everything, about, counts, names, has_known=known is not None)
     recall = Interval(*(np.diag(end[: len(target)]) for end in (counts.rate.lower, counts.rate.upper)))

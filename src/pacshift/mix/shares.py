@@ -237,13 +237,13 @@ def _more_classes(
     n_classes, single = len(target), predicted_sets(len(target))[0]
     counts = SetCounts.of(single, confusion, target, bound=exact_upper, delta=BOX_SHARE * delta)
     level = float(np.log((1 - BOX_SHARE) * delta / len(single)))
-    known_lines, given_limits = known_rows(known, 0.0, n_classes=n_classes)
+    stated, stated_limits = known_rows(known, 0.0, n_classes=n_classes)
     fixed, fixed_limits = (
-        np.vstack([counts.rate.lower, known_lines]),
-        np.append(counts.share.upper, given_limits) + ROUNDING,
+        np.vstack([counts.rate.lower, stated]),
+        np.append(counts.share.upper, stated_limits) + ROUNDING,
     )
     box = quick_box(fixed, fixed_limits)
-    about = np.vstack([*[single] * (len(FEW_TILTS) + 1), 0 * known_lines])
+    about = np.vstack([*[single] * (len(FEW_TILTS) + 1), 0 * stated])
     n_quick = QUICK_ROUNDS if n_classes <= MAX_EXACT_CLASSES else ROUNDS // 2
     for number in range(ROUNDS):
         spaces, most = half_spaces(counts, box, level)
