@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 from scipy.stats import binom
 
 from pacshift import (
@@ -374,11 +375,18 @@ def filled(n_labels: int, sheet: LabelSheet = SHEET, *, unknown: Iterable[int] =
     return sheet.with_labels(labels)
 
 
+@pytest.fixture
+def same_draw(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The seed draws the same rows of all targets."""
+
+    def rows(draw: RowDraw) -> NDArray[np.int64]:
+        return np.random.default_rng(draw.seed).permutation(draw.n_rows)[: draw.budget]
+
+    monkeypatch.setattr(RowDraw, "rows", property(rows))
+
+
 def drawn_by_seed(target: FloatArray) -> LabelSheet:
-    """A sheet of version 1, which draws the same rows of all targets."""
-    draw = RowDraw(400, SEED, 3, version=1)
-    draw.add(target)
-    return replace(make_sheet(target, budget=400, looks=(100, 200), rng=SEED), rows=draw.rows, version=1)
+    return make_sheet(target, budget=400, looks=(100, 200), rng=SEED)
 
 
 def certify(sheet: Any, **options: Any) -> Certificate:
@@ -439,6 +447,7 @@ def test_the_last_complete_look_counts(n_labels: int, look: int) -> None:
     assert any("labels of the sheet" in note for note in made.notes) == (look < 2)
 
 
+@pytest.mark.usefixtures("same_draw")
 def test_planning_knows_neither_the_rows_of_the_sheet_nor_the_look() -> None:
     """Whatever stands in the rows and labels of the test, and whichever look it is, the same is planned."""
     changed = TARGET.copy()
@@ -629,6 +638,7 @@ def test_a_larger_sheet_of_the_same_seed_begins_with_the_same_rows() -> None:
     assert larger.rows[:400].tolist() == SHEET.rows.tolist()
 
 
+@pytest.mark.usefixtures("same_draw")
 def test_a_sheet_of_logits_is_about_the_logits() -> None:
     logits = [np.log(SOURCE) + 3, np.log(TARGET) + 3]
     sheet = drawn_by_seed(logits[1])

@@ -115,7 +115,7 @@ def sheet_scores(target: CheckedRows, sheet: LabelSheet) -> tuple[Matrix, Matrix
 
     An InputError if this is another target, or if the sheet's seed draws other rows.
     """
-    draw = RowDraw(len(sheet.rows), sheet.seed, len(target.classes), sheet.version)
+    draw = RowDraw(len(sheet.rows), sheet.seed, len(target.classes))
     scores = fold.pick(target, sheet.rows, lambda batch: draw.add(batch.given, batch.kept))
     sheet.require_target(draw, target.numbers, target.described)
     return scores

@@ -120,8 +120,8 @@ class RowDraw:
 
     Every row gets a random number; the rows with the smallest ones are drawn, in the order of these numbers. The
     numbers come from ``coins`` over the fingerprint of all scores: the same scores in the same order and the same
-    seed draw the same rows, and no order of a file has any relation to the numbers. With the seed alone, as in
-    sheets of version 1, a seed always drew the same ranks, and of a sorted file fixed ranks are no random sample.
+    seed draw the same rows, and no order of a file has any relation to the numbers. With the seed alone, a seed
+    would always draw the same ranks, and of a sorted file fixed ranks are no random sample.
     A digest of each row would not be enough: where scores are few, rows that are alike stay in their order, and
     their labels may be sorted. Only targets that are alike to the last bit get the same draw.
 
@@ -134,8 +134,8 @@ class RowDraw:
     (True, True)
     """
 
-    def __init__(self, budget: int, seed: int, n_classes: int, version: int = sheet_file.VERSION) -> None:
-        self.budget, self.seed, self.version = budget, seed, version
+    def __init__(self, budget: int, seed: int, n_classes: int) -> None:
+        self.budget, self.seed = budget, seed
         self._columns = [hashlib.sha256() for _ in range(n_classes)]
         self._left_out = [np.empty(0, np.int64)]
         self.n_rows = 0
@@ -156,8 +156,8 @@ class RowDraw:
     @property
     def rows(self) -> IntArray:
         """The rows that are drawn of those so far, in their order."""
-        seen = [] if self.version == 1 else [np.frombuffer(bytes.fromhex(self.sha256), "<i8")]
-        thrown, left_out = coins("label sheet", self.seed, *seen), np.concatenate(self._left_out)
+        seen = np.frombuffer(bytes.fromhex(self.sha256), "<i8")
+        thrown, left_out = coins("label sheet", self.seed, seen), np.concatenate(self._left_out)
         keys, rows = np.empty(0, np.uint64), np.empty(0, np.int64)
         for first in range(0, self.n_rows, BLOCK_ROWS):
             last = min(first + BLOCK_ROWS, self.n_rows)
@@ -220,8 +220,6 @@ class LabelSheet:
         or when a certificate was first made of the file. A sheet that was never saved does not remember it.
     file : str
         Where it was loaded from; "" if it was not.
-    version : int
-        How the rows were drawn: 1 by the seed alone, 2 by the seed and all scores.
 
     Examples
     --------
@@ -248,7 +246,6 @@ class LabelSheet:
     kept: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     path: str = ""
     file: str = ""
-    version: int = sheet_file.VERSION
 
     __repr__ = short_repr
 

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 MAGIC = "# pacshift label sheet"
 VERSION = 2
-"""1: rows were drawn by the seed alone, without regard to the scores."""
 COLUMNS = ("order", "row", "part", "look", "label")
 _REMEDY = "Take the sheet as it was made, and fill in the column label only."
 _WHOLE = re.compile(r"(-?[0-9]{1,18})(?:[.,]0*)?")
@@ -38,7 +37,7 @@ def write_sheet(sheet: "LabelSheet", path: PathLike, *, overwrite: bool) -> None
     rates = f"epsilon={sheet.epsilon!r} delta={sheet.delta!r}"
     planned = f"looks={'/'.join(map(str, sheet.looks))} pilot={sheet.n_pilot}"
     target = f"rows={sheet.n_target} target={sheet.target_sha256}"
-    first_line = f"{MAGIC} version={sheet.version} seed={sheet.seed} {rates} {planned} {target}"
+    first_line = f"{MAGIC} version={VERSION} seed={sheet.seed} {rates} {planned} {target}"
     first_line += f" path={sheet.path}" if sheet.path else ""
     first_line += f" checksum={_checksum(first_line, sheet.rows.tolist())}"
     names = [*COLUMNS, *map(escape_cell, sheet.kept)]
@@ -175,17 +174,18 @@ def _read_first_line(first_line: str, path: PathLike) -> tuple[str, dict[str, An
     It says ``name=value``, separated by blanks, without commas and quotes: one cell whatever the delimiter is.
     """
     header = dict(word.partition("=")[::2] for word in first_line.removeprefix(MAGIC).split())
-    if header.get("version", "").isdigit() and header["version"] not in map(str, range(1, VERSION + 1)):
+    if header.get("version", "").isdigit() and header["version"] != str(VERSION):
         raise InputError(
-            f"{path}: label sheet version {header['version'][:9]}, this pacshift reads 1 to {VERSION}. Update "
-            "pacshift."
+            f"{path}: label sheet version {header['version'][:9]}, this pacshift reads version {VERSION}. Read it "
+            "with the pacshift that made it."
         )
     try:
+        if header["version"] != str(VERSION):
+            raise ValueError("it says no version")
         n_pilot, *looks = (int(number) for number in (header["pilot"], *header["looks"].split("/")))
         if n_pilot < 0 or any(before >= look for before, look in pairwise((n_pilot, *looks))):
             raise ValueError("looks must increase, above the pilot")
         return header["checksum"], {
-            "version": int(header["version"]),
             "looks": tuple(looks),
             "n_pilot": n_pilot,
             "epsilon": check_rate(float(header["epsilon"]), "epsilon"),
