@@ -25,7 +25,6 @@ SAMPLE_ROWS = 1000
 MAX_SCORE = float(np.finfo(np.float32).max)
 """Larger scores, 3.4e38, would be infinite where they are stored in single precision."""
 
-_TOTALS = (1.0, 100.0)  # probabilities and percentages
 _ROUNDING = 0.01  # of two digits
 _UNWRITABLE = re.compile("[\\x00\\ud800-\\udfff]")
 _BLOCK_VALUES = 1 << 17  # scores of one block: few calls per score, and still near the processor
@@ -327,7 +326,7 @@ def foreign_columns(sample: NDArray[np.floating[Any]], class_counts: IntArray) -
     A pattern as wide as ``*`` takes an ``id`` for a class. Only classes without any labelled row are looked at: an
     ``id`` has none, and a class of the model rarely has none.
 
-    They can be if all columns add up to 1 (or 100 %). If the other columns do so alone, then this one is foreign.
+    They can be if all columns add up to 1. If the other columns do so alone, then this one is foreign.
     If neither is so, as for logits, a column may exceed the range of the others by as much as that range is wide.
 
     >>> foreign_columns(np.array([[0.9, 0.1, 501], [0.2, 0.8, 502]]), np.array([1, 1, 0]))
@@ -348,7 +347,7 @@ def foreign_columns(sample: NDArray[np.floating[Any]], class_counts: IntArray) -
 def adds_up(sample: NDArray[np.floating[Any]], columns: BoolArray) -> bool:
     chosen = sample[:, columns]
     sums = chosen.sum(axis=1, dtype=np.float64)
-    return bool((chosen >= 0).all()) and any(np.allclose(sums, total, rtol=_ROUNDING, atol=0) for total in _TOTALS)
+    return bool((chosen >= 0).all()) and np.allclose(sums, 1, rtol=_ROUNDING, atol=0)
 
 
 def require_plausible(scores: ScoreMatrix, class_counts: IntArray) -> None:

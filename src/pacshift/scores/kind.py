@@ -30,7 +30,7 @@ ROUNDING = 1e-3
 SUM_TOLERANCE = 0.02
 """How far the sum of a row may lie from 1: half precision and rounded columns. Two digits in ten columns are off
 by 0.05 at worst and by less than 0.02 in most rows."""
-_NEAR = 1 - SUM_TOLERANCE, 1 + SUM_TOLERANCE
+_NEAR = 1 - SUM_TOLERANCE - 5e-7, 1 + SUM_TOLERANCE + 5e-7  # sums on record are rounded to six digits
 
 FEWEST_ROWS_LOOKED_AT, VALUES_LOOKED_AT = 16, 5000
 """Scores that are looked at before sets are made, spread over the rows. Round numbers: much less work than the
@@ -123,11 +123,11 @@ class ScoreKind:
         """
         if not in_unit(low, high):
             return cls(low, high, least_top, len(sums))
-        # Rounded, because the last bits depend on how the rows are cut into blocks.
-        ends = round(float(sums.min()), 6), round(float(sums.max()), 6)
-        all_near = _NEAR[0] <= ends[0] <= ends[1] <= _NEAR[1]
+        least, largest = float(sums.min()), float(sums.max())
+        all_near = _NEAR[0] <= least <= largest <= _NEAR[1]
         n_near = len(sums) if all_near else int(((sums >= _NEAR[0]) & (sums <= _NEAR[1])).sum())
-        return cls(low, high, least_top, len(sums), n_near, ends)
+        # Rounded, because the last bits depend on how the rows are cut into blocks.
+        return cls(low, high, least_top, len(sums), n_near, (round(least, 6), round(largest, 6)))
 
     @classmethod
     def of_rows(cls, scores: NDArray[np.floating[Any]]) -> "ScoreKind | None":
