@@ -58,7 +58,7 @@ def test_the_certificate_is_that_of_all_counts(method: str, form: str) -> None:
     assert few.class_miss.upper.tolist() == all_of_them.class_miss.upper.tolist()
     assert few.score_kind is not None
     assert all_of_them.score_kind is not None
-    for name in ("name", "low", "high", "whole", "is_constant", "sums"):
+    for name in ("name", "low", "high", "n_sum_to_one", "is_constant", "sums"):
         assert getattr(few.score_kind, name) == getattr(all_of_them.score_kind, name)
     if form in ("logits", "sigmoids"):  # by top scores they are told from others of another scale
         assert few.score_kind.tops == all_of_them.score_kind.tops
