@@ -400,8 +400,8 @@ OF_EACH_KIND = """
 calibrate KIND: calibrate s.KIND t.KIND
 calibrate group KIND: calibrate s.KIND t.KIND --group patient_id
 calibrate softmax KIND: calibrate sl.KIND tl.KIND --softmax -e 0.05
-calibrate drop KIND: calibrate sb.KIND tb.KIND --drop-invalid
-calibrate drop group KIND: calibrate sb.KIND tb.KIND --drop-invalid --group patient_id
+calibrate drop KIND: calibrate sb.KIND tb.KIND --drop-invalid 0.05
+calibrate drop group KIND: calibrate sb.KIND tb.KIND --drop-invalid 0.05 --group patient_id
 calibrate target label KIND: calibrate s.KIND t.KIND --target-label truth
 calibrate bad KIND: calibrate sb.KIND tb.KIND
 accept KIND: accept s.KIND t.KIND --error 0.1
@@ -409,23 +409,23 @@ accept target label KIND: accept s.KIND t.KIND --error 0.1 --target-label truth
 prevalence KIND: prevalence s.KIND t.KIND
 prevalence group KIND: prevalence s.KIND t.KIND --group patient_id
 prevalence softmax KIND: prevalence sl.KIND tl.KIND --softmax
-prevalence drop KIND: prevalence sb.KIND tb.KIND --drop-invalid
+prevalence drop KIND: prevalence sb.KIND tb.KIND --drop-invalid 0.05
 check KIND: check base.json l.KIND
 check group KIND: check base.json l.KIND --group patient_id
 check softmax KIND: check soft.json ll.KIND
-check drop KIND: check base.json lb.KIND --drop-invalid
-compare drop KIND: compare sb.KIND tb.KIND --drop-invalid
+check drop KIND: check base.json lb.KIND --drop-invalid 0.05
+compare drop KIND: compare sb.KIND tb.KIND --drop-invalid 0.05
 """
 OTHERS = """
 calibrate target label group: calibrate BOTH --target-label truth --group patient_id --labels-per row
 calibrate target label softmax: calibrate sl.parquet tl.parquet --target-label truth --softmax
-calibrate two targets exact: calibrate s.parquet t[12].parquet --exact
+calibrate two targets: calibrate s.parquet t[12].parquet
 calibrate all options: calibrate BOTH --class-epsilon 0.2 --contamination 0.01 --known c=0.1..0.9 --never-empty
 calibrate without target: calibrate s.parquet -m PS-LW
 calibrate without target PS-LP: calibrate s.parquet
 calibrate float32: calibrate s32.parquet t32.parquet
-calibrate hole: calibrate hole.parquet holet.parquet --max-dropped 1
-calibrate hole labels: calibrate hole.parquet holet.parquet --max-dropped 1 --target-label truth
+calibrate hole: calibrate hole.parquet holet.parquet --drop-invalid 1
+calibrate hole labels: calibrate hole.parquet holet.parquet --drop-invalid 1 --target-label truth
 calibrate sheet: calibrate BOTH --labelled sheet.csv
 calibrate sheet group: calibrate BOTH --labelled sheetg.csv --group patient_id
 calibrate sheet float32: calibrate s32.parquet t32.parquet --labelled sheet32.csv
@@ -433,7 +433,7 @@ calibrate sheet of another target: calibrate s.parquet t1.parquet --labelled she
 calibrate refuted: calibrate s.parquet r.parquet
 calibrate refuted group: calibrate s.parquet r.parquet --class-epsilon 0.2 --group patient_id
 calibrate refuted labels: calibrate s.parquet r.parquet --target-label truth
-check hole: check base.json hole.parquet --max-dropped 1
+check hole: check base.json hole.parquet --drop-invalid 1
 check logits instead: check base.json ll.csv
 compare: compare BOTH
 compare labels: compare s.parquet tt.parquet --target-label label
@@ -447,7 +447,7 @@ plain: BOTH | BOTH
 csv against parquet: BOTH | s.csv t.csv
 group: s.csv t.csv --group patient_id | s.csv t.csv
 softmax: sl.csv tl.csv --softmax | sl.csv tl.csv
-drop: sb.csv tb.csv --drop-invalid | sb.csv tb.csv
+drop: sb.csv tb.csv --drop-invalid 0.05 | sb.csv tb.csv
 labels: BOTH --target-label truth | BOTH --target-label truth
 labels missing: BOTH --target-label truth | BOTH
 sheet: BOTH --labelled sheet.csv | BOTH --labelled sheet.csv
@@ -478,7 +478,7 @@ def as_commands() -> Iterator[tuple[str, Request]]:
     for name, words in (("", " --keep patient_id"), (" softmax", " --softmax"), (" group", " --group patient_id")):
         file = "tl.parquet" if "softmax" in words else "t.parquet"
         yield f"label{name}", lambda: written(f"label {file}{words} -b 300 --seed 3", "lab.csv")
-    yield "predict", lambda: written("predict base.json tb.csv --drop-invalid", "p.csv")
+    yield "predict", lambda: written("predict base.json tb.csv --drop-invalid 0.05", "p.csv")
 
 
 def _counted(words: str) -> object:
@@ -531,8 +531,8 @@ def on_spark() -> Iterator[tuple[str, Request]]:
             yield f"tally {file} {group}", tally(read(file), label=label, group=group)
     sets = asking(predict_sets, lambda made: sorted([plain(one) for one in row] for row in made.collect()))
     yield "sets", sets(read("t.parquet"), base(), keep=["p_a"])
-    for words in ("s.parquet t.parquet", "sl.parquet tl.parquet --softmax --group patient_id"):
-        yield f"calibrate {words}", lambda: command(f"calibrate {words} --engine spark -o c.json --force --json")
+    for words in ("s.parquet --label label", "tl.parquet --softmax --group patient_id"):
+        yield f"tally {words}", lambda: command(f"tally {words} --engine spark -o c.tally --force --json")
 
 
 PLANES: dict[str, Callable[[], Iterator[tuple[str, Request]]]] = {

@@ -49,7 +49,7 @@ def test_usage_errors_are_one_line(data: Data) -> None:
     assert "no TARGET: method PS-W needs one. Name it after the SOURCE" in bad(
         "calibrate", data.source, "-m", "PS-W"
     )
-    assert "--engine must be arrow, spark or the master" in bad("calibrate", "a.csv", "--engine", "duck")
+    assert "--engine must be arrow, spark or the master" in bad("tally", "a.csv", "--engine", "duck")
 
 
 def test_unexpected_errors_ask_for_a_report(data: Data, monkeypatch: pytest.MonkeyPatch) -> None:

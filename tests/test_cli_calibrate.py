@@ -79,7 +79,7 @@ def test_rows_are_left_out_only_if_asked_and_never_in_silence(data: Data, tmp_pa
     pa.parquet.write_table(pa.table(broken), path)
     call = ("calibrate", path, data.target, "-m", "PS-W", "-o", tmp_path / "c.json")
     assert "2 rows cannot be used" in bad(*call)
-    result = good(*call, "--drop-invalid")
+    result = good(*call, "--drop-invalid", "0.05")
     why = "2 of 3,000 rows{} (1 with no label, 1 with scores that are null, NaN or infinite, or a list of another "
     assert f"note: source: {why.format(' left out')}" in result.stderr
     made = Certificate.load(tmp_path / "c.json")

@@ -114,5 +114,5 @@ def test_of_many_classes_the_most_missed_are_shown(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("share", ["nan", "-0.1", "1.5", "inf"])
 def test_the_share_of_rows_left_out_is_named_as_the_option(share: str, data: Data) -> None:
-    said = bad("check", data.certificate, data.labelled, "--max-dropped", share)
-    assert said.startswith("error: --max-dropped SHARE must lie between 0 and 1, got ")
+    said = bad("check", data.certificate, data.labelled, "--drop-invalid", share)
+    assert said.startswith("error: --drop-invalid SHARE must lie between 0 and 1, got ")

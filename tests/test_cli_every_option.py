@@ -55,7 +55,7 @@ VALUES = {
     "--labels-per": "row",
     "--level": "0.2",
     "--looks": "50",
-    "--max-dropped": "0.5",
+    "--drop-invalid": "0.5",
     "--method": "PS-W",
     "--model-id": "net",
     "--n-source": "500",
@@ -91,8 +91,7 @@ SPECIAL = {
     for option, source, target, words, value in (
         ("--by-position", "odd.csv", "oddt.csv", "--scores x* --classes a,b,c", ""),
         ("--classes", "odd.csv", "oddt.csv", "--scores x1,x2,x3 --by-position", "a,b,c"),
-        ("--drop-invalid", "sb.csv", "tb.csv", "", ""),
-        ("--max-dropped", "sb.csv", "tb.csv", "", "0.5"),
+        ("--drop-invalid", "sb.csv", "tb.csv", "", "0.5"),
     )
     for tables in (f"{source} {target}" if n_tables == 2 else target if command == "label" else source,)
 }
@@ -110,8 +109,7 @@ SPECIAL |= {
     "check --by-position": ("check base.json odd.csv --scores x*", ""),
     "check --scores": ("check base.json odd.csv --by-position", "x1,x2,x3"),
     "check --fail-on": ("check base.json few.csv", "not-proven"),
-    "check --drop-invalid": ("check base.json lb.csv", ""),
-    "check --max-dropped": ("check base.json lb.csv", "0.5"),
+    "check --drop-invalid": ("check base.json lb.csv", "0.5"),
     "compare --target-label": ("compare s.csv tt.parquet", "label"),
     "demo --out": ("demo", "elsewhere"),
     "label --force": ("label t.csv --budget 90 --seed 1 -o sheet.csv", ""),
@@ -135,8 +133,7 @@ SPECIAL |= {
     "plan --target-mix": ("plan s.csv --n-source 400 --n-target 400 -m PS-LW", "a=0.5,b=0.3,c=0.2"),
     "predict --by-position": ("predict base.json oddt.csv --scores x* -o out.csv", ""),
     "predict --scores": ("predict base.json oddt.csv --by-position -o out.csv", "x1,x2,x3"),
-    "predict --drop-invalid": ("predict base.json tb.csv -o out.csv", ""),
-    "predict --max-dropped": ("predict base.json tb.csv -o out.csv", "0.5"),
+    "predict --drop-invalid": ("predict base.json tb.csv -o out.csv", "0.5"),
     "predict --force": ("predict base.json t.csv -o old.csv", ""),
     "predict --keep-invalid": ("predict base.json tb.csv -o out.csv", ""),
     "report --force": ("report base.json -o old.csv", ""),

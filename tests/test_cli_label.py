@@ -34,11 +34,11 @@ def test_the_next_command_has_the_users_names_and_options(data: Data, tmp_path: 
     pq.write_table(table[:1000], folder / "north.parquet")
     pq.write_table(table[1000:], folder / "south.parquet")
     words = ["label", folder, "-b", "150", "-e", "0.2", "-d", "0.01", "--scores", "p_*", "-o", out]
-    words += ["--classes", "crow,owl,wren", "--drop-invalid"]
+    words += ["--classes", "crow,owl,wren", "--drop-invalid", "0.05"]
     document = json.loads(good(*words, "--json").stdout)
     expected = ["pacshift", "calibrate", "SOURCE", str(folder), "--labelled", str(out)]
     expected += ["--epsilon", "0.2", "--delta", "0.01", "--scores", "p_*", "--classes", "crow,owl,wren"]
-    assert shlex.split(document["next"]) == [*expected, "--drop-invalid", "-o", "certificate.json"]
+    assert shlex.split(document["next"]) == [*expected, "--drop-invalid", "0.05", "-o", "certificate.json"]
     assert document["sheet"] == str(out)
     assert document["rows"] == 150
     assert document["looks"] == [150]

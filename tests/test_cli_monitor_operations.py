@@ -235,12 +235,12 @@ def test_a_month_with_many_holes_is_a_bad_file(cut: str, folder: Path) -> None:
         for part in parts:
             part.unlink()
         name = "year"
-    run_again = ("monitor", "source.parquet", "visits", *words, "--drop-invalid")
-    said = left_out(*run_again, *(["--max-dropped", "0.1"] if cut == "month" else []))
+    run_again = ("monitor", "source.parquet", "visits", *words, "--drop-invalid", "0.05")
+    said = left_out(*run_again, *(["--drop-invalid", "0.1"] if cut == "month" else []))
     assert f"{name}.parquet is not counted: 800 rows" in said
     assert "32 % of 2,500 rows" in said
-    assert "--max-dropped SHARE" in said
-    shown = good(*run_again, "--max-dropped", "0.35")
+    assert "--drop-invalid SHARE" in said
+    shown = good(*run_again, "--drop-invalid", "0.35")
     assert "800 of " in shown.stderr
 
 

@@ -35,15 +35,15 @@ GROUPS: dict[type, st.SearchStrategy[Any]] = {
         known=st.none() | st.lists(text, min_size=1),
         score=st.sampled_from(options.SCORE_NAMES),
     ),
-    options.ColumnOptions: st.builds(
-        options.ColumnOptions,
+    options.Reading: st.builds(
+        options.Reading,
         scores=st.none() | text,
         classes=st.none() | st.lists(text, min_size=1),
         by_position=st.booleans(),
         group=st.none() | text,
         softmax=st.booleans(),
-        drop_invalid=st.booleans(),
-        max_dropped=st.none() | rate,
+        drop_invalid=st.none() | rate,
+        label=text,
     ),
 }
 

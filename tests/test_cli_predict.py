@@ -48,11 +48,11 @@ def test_rows_without_a_set_are_kept_if_asked(data: Data, tmp_path: Path) -> Non
     scores[7] = np.nan
     pa.parquet.write_table(table.set_column(table.column_names.index("p_owl"), "p_owl", pa.array(scores)), spoilt)
     words = ["predict", data.certificate, spoilt, "--keep", "id", "-o", out]
-    assert "leave them out with --drop-invalid" in bad(*words)
-    assert "--drop-invalid leaves out" in bad(*words, "--drop-invalid", "--keep-invalid")
-    assert "allow more: --max-dropped SHARE." in bad(*words, "--max-dropped", "0.0001")
-    assert "got 2." in bad(*words, "--max-dropped", "2")
-    assert good(*words, "--max-dropped", "0.0005", "--force").stdout.startswith("1,999 sets: ")
+    assert "leave them out with --drop-invalid SHARE" in bad(*words)
+    assert "--drop-invalid SHARE leaves out" in bad(*words, "--drop-invalid", "0.05", "--keep-invalid")
+    assert "allow more: --drop-invalid SHARE." in bad(*words, "--drop-invalid", "0.0001")
+    assert "got 2." in bad(*words, "--drop-invalid", "2")
+    assert good(*words, "--drop-invalid", "0.0005", "--force").stdout.startswith("1,999 sets: ")
     out.unlink()
     result = good(*words, "--keep-invalid")
     assert result.stdout.startswith("1,999 sets: ")

@@ -100,7 +100,7 @@ def test_completion_knows_commands_and_methods(tmp_path: Path) -> None:
     [
         ("pyarrow", ["calibrate", "source.csv", "target.csv", "-m", "PS-W", "-o", "c.json"], "tables"),
         ("jinja2", ["report", "good.json", "-o", "r.html"], "report"),
-        ("pyspark", ["calibrate", "source.csv", "-m", "PS", "--engine", "spark", "-o", "c.json"], "spark"),
+        ("pyspark", ["tally", "source.csv", "--engine", "spark", "-o", "c.tally"], "spark"),
     ],
 )
 def test_missing_extras_are_named(module: str, words: list[str], extra: str, tables: Path) -> None:

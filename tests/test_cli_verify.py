@@ -17,7 +17,6 @@ from pacshift import Certificate, calibrate, read
     "words",
     [
         (),
-        ("--exact",),
         ("-m", "ORACLE", "--weights", "0.5,1,2", "--class-epsilon", 0.2),
         ("-m", "WCP", "--score", "aps"),
     ],
@@ -74,7 +73,7 @@ def test_tallies_are_verified_too(data: Data, tmp_path: Path) -> None:
     said = bad(
         "calibrate", source, target, "--score", "probability", "--softmax", "-l", "y", "-o", tmp_path / "d.json"
     )
-    assert "--score, --softmax, --label are about rows, but tallies hold no rows. Leave them out" in said
+    assert "--score, --label, --softmax are about rows, but tallies hold no rows. Leave them out" in said
     shown = good("verify", made, data.source, data.target).stdout  # the tables behind the tallies
     assert shown.startswith("matches, other files: ")
 

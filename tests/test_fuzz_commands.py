@@ -109,22 +109,22 @@ def calls(
     json_out, sets = out.with_suffix(".json"), out.with_suffix(pick(rng, [".parquet", ".csv", ".feather", ".xls"]))
     return [
         ["calibrate", bad, good, "-m", method, "-o", json_out, "-e", "0.3"],
-        ["calibrate", good, bad, "-m", method, "-o", json_out, "-e", "0.3", "--drop-invalid"],
+        ["calibrate", good, bad, "-m", method, "-o", json_out, "-e", "0.3", "--drop-invalid", "0.05"],
         ["calibrate", bad, bad, "-m", method, "-o", json_out, "--scores", name, "--label", name],
         ["calibrate", good, bad, "-m", method, "-o", json_out, "--classes", name, "-e", rate],
         ["calibrate", good, good, "-m", method, "-o", json_out, "-e", rate, "-d", str(pick(rng, RATES))],
         ["calibrate", bad, good, "-o", json_out, "-m", "PS"],
         ["predict", certificate, bad, "-o", sets, "--keep", "id"],
-        ["predict", certificate, bad, "-o", sets, "--keep", name, "--drop-invalid"],
+        ["predict", certificate, bad, "-o", sets, "--keep", name, "--drop-invalid", "0.05"],
         ["predict", broken, good, "-o", sets, "--json"],
         ["check", certificate, bad, "--level", rate],
-        ["check", certificate, bad, "--drop-invalid", "--json"],
+        ["check", certificate, bad, "--drop-invalid", "0.05", "--json"],
         ["check", broken, good],
         ["compare", good, bad, "-e", "0.3"],
         ["compare", bad, good, "-e", rate, "--target-label", "label"],
         ["report", broken, "-o", out.with_suffix(".html")],
         ["label", bad, "--budget", "60", "--keep", name, "-o", out.with_suffix(".csv")],
-        ["label", bad, "--budget", "60", "-e", rate, "--drop-invalid", "-o", out.with_suffix(".csv")],
+        ["label", bad, "--budget", "60", "-e", rate, "--drop-invalid", "0.05", "-o", out.with_suffix(".csv")],
         ["tally", bad, "-o", out.with_suffix(".tally"), "--label", "label"],
     ]
 

@@ -211,7 +211,7 @@ def test_what_is_left_out_with_groups_is_said_by_every_command(tmp_path: Path) -
 
     (first, _), _ = table(3000, 48, "part-1.csv"), table(1500, 6, "part-2.csv")
     target, _ = table(3000, 20, "target.csv")
-    made, options = tmp_path / "c.json", ("--group", "patient", "--drop-invalid")
+    made, options = tmp_path / "c.json", ("--group", "patient", "--drop-invalid", "0.05")
     scores = ("--scores", "p_*", "--label", "label")
     result = good("calibrate", tmp_path / "part-*.csv", target, *scores, *options, "-o", made, "--delta", 0.1)
     assert "source: 54 of 4,500 rows left out (27 with no label, 27 with scores" in result.stderr

@@ -112,7 +112,7 @@ def test_what_several_tallies_left_out_reaches_the_certificate(tmp_path: Path) -
     path = tmp_path / "source.csv"
     path.write_text("p_0,p_1,y\n" + "0.9,0.1,0\n0.2,0.8,1\n0.5,0.5,\n" * 200)
     site = tmp_path / "site.tally"
-    counted = json.loads(good("tally", path, "--label", "y", "--max-dropped", 0.4, "--json", "-o", site).stdout)
+    counted = json.loads(good("tally", path, "--label", "y", "--drop-invalid", 0.4, "--json", "-o", site).stdout)
     assert (counted["dropped"], counted["dropped_why"]) == (200, {WITHOUT_LABEL: 200})
     good("calibrate", site, "-m", "PS", "-o", tmp_path / "c.json")
     said = Certificate.load(tmp_path / "c.json").explain(full=True)

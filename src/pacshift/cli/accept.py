@@ -24,7 +24,7 @@ def accept(
         options.known("--label-error LABEL=SHARE", "The same among cases accepted as LABEL; SHARE alone: as any."),
     ] = None,
     known: options.Known = None,
-    columns: options.ColumnOptions,
+    reading: options.Reading,
     shared: options.Certifying,
 ) -> None:
     """Accept the top label or ask a person, so that few of the accepted are wrong.
@@ -41,4 +41,4 @@ def accept(
     asked = {"error": error, "delta": delta, "known_mix": options.read_known(known), **limits}
     again = ["--error", f"{error:g}", "--delta", f"{delta:g}"]
     again += [word for text in label_error or () for word in ("--label-error", text)]
-    certify(ctx, pacshift.accept, asked, Accept(), files, out, promise, columns, shared, again=again)
+    certify(ctx, pacshift.accept, asked, Accept(), files, out, promise, reading, shared, again=again)

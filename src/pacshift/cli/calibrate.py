@@ -29,14 +29,11 @@ def calibrate(
     method: options.Method = "PS-LP",
     promise: options.ScoredPromise,
     class_balance: options.ClassBalance = None,
-    columns: options.ColumnOptions,
+    reading: options.Reading,
     weights: options.Weights = None,
     shared: options.Certifying,
     never_empty: Annotated[
         bool, expert("--never-empty", "Put the top label into empty sets. The promise still holds.")
-    ] = False,
-    exact: Annotated[
-        bool, expert("--exact", "Keep full score precision. Needs more memory.", of_rows=True)
     ] = False,
 ) -> None:
     """Make a certificate from a labelled SOURCE and an unlabelled TARGET.
@@ -51,8 +48,8 @@ def calibrate(
         "class_balance": int(class_balance) if class_balance in ("3", "6") else class_balance,
         "weights": options.read_numbers(weights, "--weights"),
     }
-    groups = promise, columns, shared
-    certify(ctx, pacshift.calibrate, asked, asked["method"], files, out, *groups, exact=exact, fill=never_empty)
+    groups = promise, reading, shared
+    certify(ctx, pacshift.calibrate, asked, asked["method"], files, out, *groups, fill=never_empty)
 
 
 def certify(
@@ -63,10 +60,9 @@ def certify(
     files: list[Path] | None,
     out: Path,
     promise: options.Promise,
-    columns: options.ColumnOptions,
+    reading: options.Reading,
     shared: options.Certifying,
     *,
-    exact: bool = False,
     fill: bool = False,
     again: list[str] | None = None,
 ) -> None:
@@ -95,12 +91,10 @@ def certify(
         shared.refusal_page if target_label is None and labelled is None else None
     )  # with labels nothing is refused
     check_page(page, [*(files or ())], out)
-    check_labels_per(labels_per, has_labels=target_label is not None, has_groups=columns.group is not None)
+    check_labels_per(labels_per, has_labels=target_label is not None, has_groups=reading.group is not None)
     asked |= {name: getattr(shared, name) for name in ("model_id", "note", "valid_until")} | {"rng": shared.seed}
     labels: dict[str, Any] = {"target_label": target_label, "labelled": labelled, "labels_per": labels_per}
-    data = open_data(
-        files, columns.reading(shared.label), silent=as_json, engine=shared.engine, exact=exact, **labels
-    )
+    data = open_data(files, reading.of_source(), silent=as_json, **labels)
     if method.needs_target and data[-1] is None:
         raise InputError(
             f"no TARGET: method {method.name} needs one. Name it after the SOURCE, or use PS-LW, which needs none."
@@ -114,7 +108,7 @@ def certify(
     counted = len(data) == 1  # tables show bars of their own
     try:
         with (
-            speak(CertifyingCommand(ctx, columns, words(promise), again or words(promise), data)),
+            speak(CertifyingCommand(ctx, reading, words(promise), again or words(promise), data)),
             progress("finding thresholds (%)", silent=as_json) if counted else nullcontext() as report,
         ):
             certificate = verb(*data, **asked, labelled=labelled, progress=report)

@@ -48,11 +48,11 @@ def label_column(certificate: Certificate) -> str:
     return (None if certificate.columns is None else certificate.columns.label) or "label"
 
 
-def column_words(columns: options.ColumnOptions, found: "Columns | None") -> list[str]:
+def column_words(reading: options.Reading, found: "Columns | None") -> list[str]:
     """How to find the score columns. Where labels of the source name them, a target alone does not tell."""
-    names = () if found is None or columns.scores or columns.classes else found.scores
+    names = () if found is None or reading.scores or reading.classes else found.scores
     by_labels = len(names) > 1 and not all(name.startswith("p_") for name in names)
-    return [*(["--scores", ",".join(names)] if by_labels else []), *words(columns)]
+    return [*(["--scores", ",".join(names)] if by_labels else []), *words(reading, "label")]
 
 
 def check_page(page: Path | None, inputs: Sequence[Path], out: Path) -> None:
@@ -73,7 +73,7 @@ class CertifyingCommand(CommandLine):
     """
 
     ctx: typer.Context
-    columns: options.ColumnOptions
+    reading: options.Reading
     promise: list[str]
     again: list[str]
     data: Sequence[Any]
@@ -82,12 +82,11 @@ class CertifyingCommand(CommandLine):
         """Words of the commands, which can be copied."""
         are_tables = len(self.data) > 1
         more = [] if attempt.with_method is None else ["--method", attempt.with_method]
-        more += ["--engine", "arrow"] if are_tables and self.ctx.params["engine"] != "arrow" else []
         more += ["--labelled", SHEET]
         *looks, budget = map(str, attempt.looks)
         target = str(self.ctx.params["files"][1]) if are_tables else "TARGET"
         draw = ["pacshift", "label", target, "--budget", budget, *(["--looks", ",".join(looks)] if looks else [])]
-        draw += column_words(self.columns, self.data[0].columns if are_tables else None)
+        draw += column_words(self.reading, self.data[0].columns if are_tables else None)
         draw += [*self.promise, "-o", SHEET]
         command = words_of(self.ctx) if are_tables else [str(self.ctx.info_name), "SOURCE", "TARGET", *self.again]
         again = shlex.join(["pacshift", *command, *more])

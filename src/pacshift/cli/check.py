@@ -24,16 +24,13 @@ def check(
     ],
     *,
     label: Annotated[str | None, basic("--label -l COLUMN", "Label column, if not the certificate's.")] = None,
-    scores: options.KnownScores = None,
-    by_position: options.ByPosition = False,
+    reading: options.KnownReading,
     level: Annotated[float, expert("--level SHARE", "Confidence of the intervals.")] = 0.95,
     fail_on: Annotated[
         Literal["broken", "not-proven"], output("--fail-on", "Exit with 4 if broken, or also if not proven.")
     ] = "broken",
     model_id: options.UsedModelId = None,
     group: Annotated[str | None, tables("--group COLUMN", "Group column. Default: the certificate's.")] = None,
-    drop_invalid: options.DropInvalid = False,
-    max_dropped: options.MaxDropped = None,
     as_json: options.Json = False,
 ) -> None:
     """Compare the sets with true labels: is the promise kept?
@@ -46,21 +43,19 @@ def check(
     import pacshift
     from pacshift.cli.certificates import label_column, warn_before_use
     from pacshift.cli.inputs import Watch, open_table
+    from pacshift.rows.arrow.find import ReadOptions
 
     certificate = pacshift.Certificate.load(certificate_file)
     warn_before_use(certificate, model_id)
     group = group_column(certificate, table, group)
-    rows = open_table(
-        table,
+    columns = ReadOptions(
         label=label or label_column(certificate),
-        scores=scores,
-        by_position=by_position,
+        scores=reading.scores,
+        by_position=reading.by_position,
         group=group,
-        drop_invalid=options.to_drop(drop_invalid, max_dropped),
-        like=certificate,
-        keep=False,
-        watch=Watch(as_json),
+        drop_invalid=reading.drop_invalid or False,
     )
+    rows = open_table(table, columns, like=certificate, keep=False, watch=Watch(as_json))
     found = pacshift.check(certificate, rows, level=level)
     if as_json:
         print_json({**_document(certificate, found), "group": group})

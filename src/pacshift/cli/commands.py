@@ -156,11 +156,12 @@ def read_number(text: str, kind: type[float] | type[int], flag: str) -> float | 
         raise InputError(f"{flag} takes {form}, got {text!r}.") from None
 
 
-def words(group: Any) -> list[str]:
+def words(group: Any, *leave_out: str) -> list[str]:
     """The words of a command that ask for the same as a group of options: what differs from the defaults."""
-    asked = {field.name: getattr(group, field.name) for field in fields(group)}
-    changed = [field.name for field in fields(group) if asked[field.name] != field.default]
-    return [word for name in changed if name in all_options() for word in _words(all_options()[name], asked[name])]
+    values = {field.name: getattr(group, field.name) for field in fields(group) if field.name not in leave_out}
+    changed = [each.name for each in fields(group) if each.name in values and values[each.name] != each.default]
+    known = all_options()
+    return [word for name in changed if name in known for word in _words(known[name], values[name])]
 
 
 def option_words(ctx: Any, *leave_out: str) -> list[str]:

@@ -19,11 +19,10 @@ def compare(
     files: options.Files = None,
     epsilon: options.Epsilon = EPSILON,
     delta: options.Delta = DELTA,
-    label: options.LabelColumn = "label",
     target_label: Annotated[
         str | None, known("--target-label COLUMN", "Label column of the target, to show the error.", of_rows=True)
     ] = None,
-    columns: options.ColumnOptions,
+    reading: options.Reading,
     as_json: options.Json = False,
 ) -> None:
     """Run all methods on the same SOURCE and TARGET.
@@ -35,7 +34,7 @@ def compare(
 
     data = open_data(
         files,
-        columns.reading(label),
+        reading.of_source(),
         silent=as_json,
         target_label=target_label,
         some_labels=False,

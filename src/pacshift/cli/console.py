@@ -33,7 +33,6 @@ BAD_INPUT, NOTHING_CERTIFIED, BROKEN, OTHER_MODEL, GAP, UNEXPECTED = 2, 3, 4, 5,
 PIPE_WIDTH = 120  # columns of tables that go into a file or a pipe
 
 CALLED = {
-    "drop_invalid=SHARE": "max_dropped",
     "groups": "group",
     "known_mix": "known",
     "overwrite": "force",
@@ -88,11 +87,13 @@ class CommandLine(Speech):
         ('--label NAME', '--softmax')
         """
         name, _, value = text.partition("=")
-        option = all_options().get(CALLED.get(text) or CALLED.get(name, name))
+        option = all_options().get(CALLED.get(name, name))
         if option is None:
             return text
         flag = max(option.opts, key=len)
-        return f"{flag} {value}" if value not in ("", "True") and not option.is_flag else str(flag)
+        if option.is_flag or not value:
+            return str(flag)
+        return f"{flag} {option.metavar if value == 'True' else value}"
 
 
 def note(text: object) -> None:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from itertools import islice
 from pathlib import Path
 from shlex import quote
@@ -17,7 +17,9 @@ from pacshift.tally.inputs import Input, Role, printable, shorten_inputs, sum_le
 from pacshift.tally.same_rows import require_distinct
 
 if TYPE_CHECKING:
+    from pacshift.certificate import Certificate
     from pacshift.progress import Progress
+    from pacshift.rows.arrow.find import ReadOptions
     from pacshift.rows.base import CheckedRows, Doing
 
 
@@ -50,30 +52,27 @@ class Watch:
 
 def open_data(
     files: Sequence[Path] | None,
-    reading: dict[str, Any],
+    reading: "ReadOptions",
     *,
     silent: bool,
     target_label: str | None = None,
     labelled: Path | None = None,
-    engine: str = "arrow",
-    exact: bool = False,
+    like: "Certificate | None" = None,
     **target: Any,
 ) -> "tuple[Tally] | tuple[CheckedRows, CheckedRows | None]":
     """What a verb takes first: the sum of tallies; or a labelled source and, if there is one, its target.
 
-    ``reading`` says how the source is read, as ``read_rows`` takes it; the target is read like the source.
-    ``target_label`` names labels of its rows, of some unless ``target`` says otherwise; ``labelled`` is a sheet.
+    The target is read like the source. ``target_label`` names labels of its rows, of some unless ``target`` says
+    otherwise; ``labelled`` is a sheet.
     """
     paths = list(files or ())
-    counted = [path for path in paths if path.suffix == ".tally"]
-    labels = {"--target-label": target_label, "--labelled": labelled}
-    on_target = [flag for flag, given in labels.items() if given is not None]
-    if len(on_target) > 1:
+    tallies = [path for path in paths if path.suffix == ".tally"]
+    if target_label is not None and labelled is not None:
         raise InputError("--target-label and --labelled are two ways to say the same. Give one of them.")
-    if counted:
-        for path in (path for path in paths if path not in counted):
+    if tallies:
+        for path in (path for path in paths if path not in tallies):
             raise InputError(
-                f"tallies and tables do not mix: {counted[0]} is a tally, {path} is not. Count the tables first, "
+                f"tallies and tables do not mix: {tallies[0]} is a tally, {path} is not. Count the tables first, "
                 "with `pacshift tally`."
             )
         return (load_tallies(paths),)
@@ -86,17 +85,16 @@ def open_data(
         raise InputError("no SOURCE: name a labelled table (a file or a folder).")
     if len({path.resolve() for path in paths}) < len(paths):
         raise InputError(f"{paths[0]} is both SOURCE and TARGET. Name the new population's table as TARGET.")
-    if engine != "arrow":
-        for flag in [*on_target, *(["--exact"] if exact else [])]:
-            raise InputError(f"{flag} does not work with --engine spark. Leave out one of them.")
-    how: dict[str, Any] = {"watch": Watch(silent), "engine": engine, "grid": not exact}
-    source = open_table(paths[:1], **reading, **how, name="source", role="source")
+    watch = Watch(silent)
+    source = open_table(paths[:1], reading, like=like, watch=watch, name="source", role="source")
     if len(paths) < 2:
         return source, None
-    asked = {**reading, "label": target_label, "scores": None, "classes": None, "like": source, **how}
-    asked |= {"some_labels": True} | target
+    reading = replace(reading, label=target_label, scores=None, classes=None)
+    target = {"some_labels": True} | target
     try:
-        return source, open_table(paths[1:], **asked, name="target", role="target")
+        return source, open_table(
+            paths[1:], reading, like=source, watch=watch, name="target", role="target", **target
+        )
     except InputError as error:  # what is wrong with both should not come one at a time
         scores = f", or name its score columns with {param('scores=')}"
         of_target = str(error).replace(scores, "")  # these are the source's
@@ -107,17 +105,21 @@ def open_data(
         raise InputError(of_target) from None
 
 
-def open_table(paths: Sequence[Path], *, engine: str = "arrow", **reading: Any) -> "CheckedRows":
-    """A table, read on this machine or on a cluster: ``reading`` are arguments of ``read_rows``."""
-    if engine == "arrow":
-        from pacshift.rows.arrow.table import read_rows
+def open_table(paths: Sequence[Path], reading: "ReadOptions", **how: Any) -> "CheckedRows":
+    """A table as checked rows; ``how`` are other arguments of ``read_rows``."""
+    from pacshift.rows.arrow.table import read_rows
 
-        return read_rows(list(paths), **reading)
+    return read_rows(list(paths), **{each.name: getattr(reading, each.name) for each in fields(reading)}, **how)
+
+
+def open_on_cluster(paths: Sequence[Path], reading: "ReadOptions", engine: str, **how: Any) -> "CheckedRows":
+    """A table that a Spark cluster reads; ``how`` are other arguments of ``read_rows``."""
     if engine not in ("spark", "yarn") and "://" not in engine and not engine.startswith("local"):
         raise InputError(f"--engine must be arrow, spark or the master of a Spark cluster, got {engine!r}.")
     from pacshift.rows.spark import cluster_rows
 
-    return cluster_rows(paths, master="local[*]" if engine == "spark" else engine, **reading)
+    how |= {each.name: getattr(reading, each.name) for each in fields(reading)}
+    return cluster_rows(paths, master="local[*]" if engine == "spark" else engine, **how)
 
 
 def look_at_first_rows(*tables: "CheckedRows | Tally | None") -> None:

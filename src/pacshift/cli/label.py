@@ -2,7 +2,7 @@
 
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,6 +14,7 @@ from pacshift.errors import InputError
 
 if TYPE_CHECKING:
     from pacshift import LabelSheet
+    from pacshift.rows.arrow.find import ReadOptions
     from pacshift.rows.base import CheckedRows
 
 
@@ -31,7 +32,6 @@ def label(
         Path | None,
         basic("--next SHEET", "Mark the rows of a sheet, its pilot filled in, whose labels can still matter."),
     ] = None,
-    label_column: options.LabelColumn = "label",
     looks: Annotated[
         str | None,
         basic("--looks N,N,...", "Also allow certifying after these numbers of labels, such as 100,200."),
@@ -39,7 +39,7 @@ def label(
     out: Annotated[Path, basic("--out -o FILE", "Label sheet (CSV) to write.")] = Path("to_label.csv"),
     keep: options.Keep = None,
     promise: options.ScoredPromise,
-    columns: options.ColumnOptions,
+    reading: options.Reading,
     seed: Annotated[int | None, expert("--seed N", "Seed of the random order. Default: a new one.")] = None,
     force: options.Force = False,
     as_json: options.Json = False,
@@ -49,7 +49,7 @@ def label(
     Example: pacshift label target.parquet --budget 400 --looks 100,200 --keep id -o to_label.csv
     """
     if sheet is not None:
-        _mark_next(files, sheet, budget, looks, promise, columns.reading(label_column), as_json)
+        _mark_next(files, sheet, budget, looks, promise, reading.of_source(), as_json)
         return
     if budget is None or len(files) != 1:
         raise InputError("label takes one TARGET and --budget ROWS; or, with --next SHEET, SOURCE and TARGET.")
@@ -65,9 +65,7 @@ def label(
     asked = promise.arguments()
     resolve_transform(asked.pop("score") or "probability")
     request = check_request(**asked)  # what the next command will ask for, before anybody labels
-    rows = open_table(
-        [table], **columns.reading(None), name="target", role="target", keep=False, watch=Watch(as_json)
-    )
+    rows = open_table([table], reading.of_target(), name="target", role="target", keep=False, watch=Watch(as_json))
     if out.is_file() and not force:
         look_at_first_rows(rows)
         raise InputError(
@@ -85,7 +83,7 @@ def label(
         keep=list(dict.fromkeys(options.read_names(keep))),
     )
     made.save(out, overwrite=force)
-    again = ["--labelled", str(out), *words(promise), *words(columns), "-o", "certificate.json"]
+    again = ["--labelled", str(out), *words(promise), *words(reading, "label"), "-o", "certificate.json"]
     command = shlex.join(["pacshift", "calibrate", "SOURCE", str(table), *again])  # only the user knows SOURCE
     if as_json:
         numbers = {"rows": len(made.rows), "pilot": made.n_pilot, "looks": list(made.looks), "seed": made.seed}
@@ -101,7 +99,7 @@ def _mark_next(
     budget: int | None,
     looks: str | None,
     promise: options.ScoredPromise,
-    reading: dict[str, Any],
+    reading: "ReadOptions",
     as_json: bool,
 ) -> None:
     """Mark the rows to label next in the sheet itself, and say how many there are."""

@@ -4,16 +4,19 @@ This module and the commands import NumPy only when a command runs: help and com
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields, replace
 from glob import glob
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from pacshift.defaults import DELTA, EPSILON
 from pacshift.errors import InputError
 from pacshift.files import writing
+
+if TYPE_CHECKING:
+    from pacshift.rows.arrow.find import ReadOptions
 
 PANELS = ("Main options", "Assumptions and limits", "Reading tables", "Output", "Advanced")
 """Panels of every command's help, in this order."""
@@ -56,7 +59,7 @@ Keep = Annotated[
     list[str] | None,
     basic("--keep -k A,B,...", "Columns to copy. Repeat it if a name contains a comma."),
 ]
-LabelColumn = Annotated[str, basic("--label -l COLUMN", "Column of the true labels.", of_rows=True)]
+LabelColumn = Annotated[str | None, basic("--label -l COLUMN", "Column of the true labels.", of_rows=True)]
 CertificateFile = Annotated[
     Path, typer.Argument(metavar="CERTIFICATE", help="A file from `pacshift calibrate` or `accept`.")
 ]
@@ -111,9 +114,9 @@ LabelsPer = Annotated[
     ),
 ]
 DropInvalid = Annotated[
-    bool, tables("--drop-invalid", "Leave out rows without a label or with unusable scores: at most 5 %.")
+    float | None,
+    tables("--drop-invalid SHARE", "Leave out rows without label or usable scores, up to this share, as 0.05."),
 ]
-MaxDropped = Annotated[float | None, tables("--max-dropped SHARE", "Leave out such rows up to this share of all.")]
 KeepInvalid = Annotated[
     bool,
     tables("--keep-invalid", "Keep rows with unusable scores, without a set."),
@@ -133,14 +136,6 @@ Score = Annotated[
         "--score NAME",
         f"Score to threshold: {', '.join(SCORE_NAMES)}.",
         autocompletion=SCORE_NAMES.copy,
-        of_rows=True,
-    ),
-]
-Engine = Annotated[
-    str,
-    expert(
-        "--engine NAME",
-        "Read tables here (arrow) or on a cluster: spark, or its address, as spark://host:7077.",
         of_rows=True,
     ),
 ]
@@ -183,7 +178,6 @@ class ScoredPromise(Promise):
 class Certifying:
     """What ``calibrate`` and ``accept`` share: labels, what the certificate remembers, and where it goes."""
 
-    label: LabelColumn = "label"
     target_label: TargetLabel = None
     labels_per: LabelsPer = None
     labelled: Labelled = None
@@ -197,50 +191,48 @@ class Certifying:
     note: Annotated[str | None, output("--note TEXT", "Text to store in the certificate.")] = None
     valid_until: Annotated[str | None, output("--valid-until DATE", "Last day of use, such as 2027-01-31.")] = None
     seed: Annotated[int, expert("--seed N", "Seed of the random draws.")] = 0
-    engine: Engine = "arrow"
     force: Force = False
     full: Full = False
     as_json: Json = False
 
 
 @dataclass(frozen=True, kw_only=True)
-class ColumnOptions:
-    """Which columns hold the scores, what these are, and what becomes of unusable rows."""
+class KnownReading:
+    """How a table is read where the certificate remembers its columns."""
 
+    scores: KnownScores = None
+    by_position: ByPosition = False
+    drop_invalid: DropInvalid = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """How tables are read: their columns, what the scores are, and what becomes of unusable rows."""
+
+    label: LabelColumn = "label"
     scores: Scores = None
     group: Annotated[
-        str | None,
-        tables(
-            "--group COLUMN",
-            "Column of the group, such as a patient: one random row each.",
-        ),
+        str | None, tables("--group COLUMN", "Column of the group, such as a patient: one random row each.")
     ] = None
-    softmax: Annotated[
-        bool,
-        tables("--softmax", "The scores are logits: take their softmax first."),
-    ] = False
+    softmax: Annotated[bool, tables("--softmax", "The scores are logits: take their softmax first.")] = False
     classes: Annotated[
-        list[str] | None,
-        tables("--classes A,B,...", "Class names. Repeat it if a name contains a comma."),
+        list[str] | None, tables("--classes A,B,...", "Class names. Repeat it if a name contains a comma.")
     ] = None
     by_position: ByPosition = False
-    drop_invalid: DropInvalid = False
-    max_dropped: MaxDropped = None
+    drop_invalid: DropInvalid = None
 
-    def reading(self, label: str | None) -> dict[str, Any]:
-        """The same as arguments of what reads a table."""
-        how = asdict(self) | {"label": label, "classes": None}
-        how["drop_invalid"] = to_drop(self.drop_invalid, how.pop("max_dropped"))
-        if not self.classes:
-            return how
+    def of_source(self) -> "ReadOptions":
+        """How the source is read."""
+        from pacshift.rows.arrow.find import ReadOptions
         from pacshift.scores.names import numbers_if_all
 
-        return how | {"classes": numbers_if_all(read_names(self.classes))}
+        asked_for = {field.name: getattr(self, field.name) for field in fields(self)}
+        asked_for["classes"] = numbers_if_all(read_names(self.classes)) if self.classes else None
+        return ReadOptions(**asked_for | {"drop_invalid": self.drop_invalid or False})
 
-
-def to_drop(drop_invalid: bool, max_dropped: float | None) -> bool | float:
-    """Which rows that cannot be used may be left out: none, few, or up to a share."""
-    return drop_invalid if max_dropped is None else max_dropped
+    def of_target(self) -> "ReadOptions":
+        """How a target is read that stands alone: without labels."""
+        return replace(self.of_source(), label=None)
 
 
 def read_names(texts: Sequence[str] | None) -> list[str]:

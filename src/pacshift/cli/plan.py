@@ -101,7 +101,9 @@ def plan(
         say_written(*([] if out is None else [out]))
 
 
-def mix_of_table(path: Path, pilot: "CheckedRows | Tally", label: str, scores: str | None) -> "dict[Label, float]":
+def mix_of_table(
+    path: Path, pilot: "CheckedRows | Tally", label: str | None, scores: str | None
+) -> "dict[Label, float]":
     """The mix of a table that is like the target: counted if it has labels, else the middle of its bounds."""
     import pacshift
     from pacshift.rows.arrow.files import open_source

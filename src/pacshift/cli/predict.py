@@ -1,7 +1,7 @@
 """``pacshift predict``: sets for a table of any size."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -19,11 +19,8 @@ def predict(
         "sets.parquet"
     ),
     keep: options.Keep = None,
-    scores: options.KnownScores = None,
-    by_position: options.ByPosition = False,
+    reading: options.KnownReading,
     model_id: options.UsedModelId = None,
-    drop_invalid: options.DropInvalid = False,
-    max_dropped: options.MaxDropped = None,
     keep_invalid: options.KeepInvalid = False,
     force: options.Force = False,
     as_json: options.Json = False,
@@ -42,11 +39,19 @@ def predict(
     options.check_output(out, [certificate_file, *table])
     certificate = Certificate.load(certificate_file)
     warn_before_use(certificate, model_id)
-    reading: dict[str, Any] = {"scores": scores, "by_position": by_position, "keep": options.read_names(keep)}
-    to_drop = options.to_drop(drop_invalid, max_dropped)
-    invalid: dict[str, Any] = {"drop_invalid": to_drop, "keep_invalid": keep_invalid}
     with progress("predicting", silent=as_json) as report:
-        written = write_sets(certificate, list(table), out, **reading, **invalid, overwrite=force, progress=report)
+        written = write_sets(
+            certificate,
+            list(table),
+            out,
+            scores=reading.scores,
+            by_position=reading.by_position,
+            keep=options.read_names(keep),
+            drop_invalid=reading.drop_invalid or False,
+            keep_invalid=keep_invalid,
+            overwrite=force,
+            progress=report,
+        )
     tell_dropped("table", written.n_dropped, written.n_rows)
     if written.n_invalid:
         note(f"table: {written.n_invalid:,} of {written.n_rows:,} rows have no set: their scores cannot be used.")

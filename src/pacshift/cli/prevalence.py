@@ -26,8 +26,7 @@ def prevalence(
     target_label: options.TargetLabel = None,
     labels_per: options.LabelsPer = None,
     labelled: options.Labelled = None,
-    label: options.LabelColumn = "label",
-    columns: options.ColumnOptions,
+    reading: options.Reading,
     as_json: options.Json = False,
 ) -> None:
     """Bound the share of each class in the TARGET, without its labels or with a few.
@@ -40,9 +39,9 @@ def prevalence(
     from pacshift.tally.groups import check_labels_per
 
     known_mix = options.read_known(known)
-    check_labels_per(labels_per, has_labels=target_label is not None, has_groups=columns.group is not None)
+    check_labels_per(labels_per, has_labels=target_label is not None, has_groups=reading.group is not None)
     labels: dict[str, Any] = {"target_label": target_label, "labelled": labelled, "labels_per": labels_per}
-    data = open_data(files, columns.reading(label), silent=as_json, **labels)
+    data = open_data(files, reading.of_source(), silent=as_json, **labels)
     if data[-1] is None:
         raise InputError("no TARGET: name an unlabelled table after the labelled one.")
     try:
@@ -51,7 +50,7 @@ def prevalence(
         if target_label or labelled:
             raise
         table = str(files[1]) if files and len(data) > 1 else "TARGET"
-        asked_for = column_words(columns, data[0].columns if len(data) > 1 else None)
+        asked_for = column_words(reading, data[0].columns if len(data) > 1 else None)
         draw = shlex.join(["pacshift", "label", table, "--budget", "200", *asked_for, "-o", SHEET])
         ways = (
             "Label a random sample of the target: labels bound these shares whatever the shift is. Draw the rows "

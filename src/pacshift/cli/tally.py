@@ -1,6 +1,6 @@
 """``pacshift tally``: from the table of a site to one small file of counts."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -10,7 +10,7 @@ import typer
 
 from pacshift.cli import options
 from pacshift.cli.console import note, print_json, results, say_written
-from pacshift.cli.options import basic, output
+from pacshift.cli.options import basic, expert, output
 from pacshift.errors import InputError
 
 
@@ -22,14 +22,20 @@ class Part(StrEnum):
     INPUTS = "inputs"
 
 
+@dataclass(frozen=True, kw_only=True)
+class TallyReading(options.Reading):
+    """A table with labels is a source, one without them a target."""
+
+    label: Annotated[
+        str | None, basic("--label -l COLUMN", "Label column of a source; leave it out for a target.")
+    ] = None
+
+
 def tally(
     table: Annotated[list[Path], typer.Argument(metavar="TABLE", help="Files or folders with scores.")],
     *,
     out: Annotated[Path, basic("--out -o FILE", "Tally to write.")] = Path("site.tally"),
-    label: Annotated[
-        str | None, basic("--label -l COLUMN", "Label column of a source; leave it out for a target.")
-    ] = None,
-    columns: options.ColumnOptions,
+    reading: TallyReading,
     leave_out: Annotated[
         list[Part] | None,
         output(
@@ -38,7 +44,10 @@ def tally(
         ),
     ] = None,
     score: options.Score = None,
-    engine: options.Engine = "arrow",
+    engine: Annotated[
+        str,
+        expert("--engine NAME", "Read here (arrow) or on a cluster: spark, or its address, spark://host:7077."),
+    ] = "arrow",
     force: options.Force = False,
     as_json: options.Json = False,
 ) -> None:
@@ -47,20 +56,21 @@ def tally(
     Example: pacshift tally ward.parquet --label diagnosis -o ward.tally, then elsewhere
     pacshift calibrate ward.tally clinic.tally target.tally
     """
-    from pacshift.cli.inputs import Watch, look_at_first_rows, open_table
+    from pacshift.cli.inputs import Watch, look_at_first_rows, open_on_cluster, open_table
     from pacshift.words.findings import logits_note
 
-    if label is None and score is not None:
+    if reading.label is None and score is not None:
         raise InputError(
             "--score is about the true labels of a source. Name their column with --label, or leave it out."
         )
-    if label is not None and Part.BINS in (leave_out or ()):
+    if reading.label is not None and Part.BINS in (leave_out or ()):
         raise InputError("--leave-out bins is about a target, but with --label the table is a source.")
     options.check_output(out, table)
-    role = "target" if label is None else "source"
-    rows = open_table(
-        table, engine=engine, **columns.reading(label), name="table", role=role, watch=Watch(as_json), keep=False
-    )
+    role = "target" if reading.label is None else "source"
+    if engine == "arrow":
+        rows = open_table(table, reading.of_source(), name="table", role=role, watch=Watch(as_json), keep=False)
+    else:
+        rows = open_on_cluster(table, reading.of_source(), engine, name="table", role=role, watch=Watch(as_json))
     options.require_new(out, force, partial(look_at_first_rows, rows))
     kept = {part: part not in (leave_out or ()) for part in Part}
     made = rows.tally(score or "probability", soft=kept[Part.SOFT], bins=kept[Part.BINS], sha256=kept[Part.INPUTS])

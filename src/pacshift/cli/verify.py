@@ -35,17 +35,18 @@ def verify(
     import pacshift
     from pacshift.cli.certificates import label_column
     from pacshift.cli.inputs import open_data
+    from pacshift.rows.arrow.find import ReadOptions
 
     certificate = pacshift.Certificate.load(certificate_file)
     known, grouped = certificate.columns, certificate.target_grouped
     data = open_data(
         files,
-        {
-            "label": label_column(certificate),
-            "like": certificate,
-            "group": None if known is None else known.group,
-            "drop_invalid": 1.0,  # rows are left out again, and compared with those on record
-        },
+        ReadOptions(
+            label=label_column(certificate),
+            group=None if known is None else known.group,
+            drop_invalid=1.0,  # rows are left out again, and compared with those on record
+        ),
+        like=certificate,
         silent=as_json,
         target_label=target_label,
         labelled=labelled,

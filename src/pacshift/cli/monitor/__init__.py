@@ -91,8 +91,7 @@ def monitor(
     watching: MonitorOptions,
     method: options.Method = "PS-LP",
     promise: MonitorPromise,
-    label: options.LabelColumn = "label",
-    columns: options.ColumnOptions,
+    reading: options.Reading,
     table: Annotated[
         Path | None,
         output(
@@ -143,7 +142,7 @@ def monitor(
             for file in [out] if table is None else [out, table]:
                 options.require_new(file, force, look)
 
-        counted, names, read = read_source(source, label, columns, chosen, given, before_work, silent=silent)
+        counted, names, read = read_source(source, reading, chosen, given, before_work, silent=silent)
         watch = Monitor(
             counted, method=chosen, state=watching.state, forever=watching.forever, columns=names, **request
         )
@@ -156,12 +155,12 @@ def monitor(
                     read,
                     watching,
                     source=source,
-                    group=columns.group,
+                    group=reading.group,
                     soft=chosen.needs_soft,
                     silent=silent,
                 )
             findings = find_what_to_say(watch, fail_on or (), not_counted)
-            words = words_for(ctx, source, label, changed(columns, softmax=counted.softmax), names)
+            words = words_for(ctx, source, changed(reading, softmax=counted.softmax), names)
             write_history_page(
                 watch, out, overwrite=force, gaps=findings.gaps, words=words, not_counted=not_counted
             )

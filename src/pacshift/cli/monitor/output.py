@@ -104,18 +104,16 @@ def report_failure(table: Path | None, force: bool) -> Iterator[None]:
         raise
 
 
-def words_for(
-    ctx: typer.Context, source: Path, label: str, columns: options.ColumnOptions, names: Columns | None
-) -> Words:
+def words_for(ctx: typer.Context, source: Path, reading: options.Reading, names: Columns | None) -> Words:
     """The options of this command, for the commands that it prints."""
     once = ("adopt", "replace", "force", "as_json", "quiet")
     named = f".{os.sep}{source}" if str(source).startswith("-") else str(source)
-    scores = column_words(columns, names)
+    scores = column_words(reading, names)
     return Words(
         source=named,
         table="SOURCE" if source.suffix == ".tally" else named,  # only the user knows the table
-        label=[*scores, *([] if columns.group is None else ["--keep", columns.group])],
-        calibrate=[*scores, *([] if label == "label" else ["--label", label])],
+        label=[*scores, *([] if reading.group is None else ["--keep", reading.group])],
+        calibrate=[*scores, *([] if reading.label == "label" else ["--label", str(reading.label)])],
         monitor=[*option_words(ctx, *once), "--force"],
     )
 

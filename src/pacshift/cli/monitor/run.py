@@ -1,6 +1,7 @@
 """What ``pacshift monitor`` reads and files, and which certificate it is told to use."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -8,7 +9,7 @@ from pacshift.certificate import Certificate
 from pacshift.cli import options
 from pacshift.cli.certificates import require_model
 from pacshift.cli.console import note, progress
-from pacshift.cli.inputs import Watch
+from pacshift.cli.inputs import Watch, open_table
 from pacshift.cli.monitor import MonitorOptions
 from pacshift.errors import InputError
 from pacshift.methods import Method
@@ -17,7 +18,7 @@ from pacshift.monitor import Monitor
 from pacshift.monitor.periods import CountedRows, Period, PeriodName
 from pacshift.monitor.tables import PeriodRule, count_periods
 from pacshift.rows.arrow.files import list_files
-from pacshift.rows.arrow.table import MAX_KEPT_BYTES, read_rows
+from pacshift.rows.arrow.table import MAX_KEPT_BYTES
 from pacshift.rows.base import CheckedRows
 from pacshift.rows.columns import Columns
 from pacshift.scores.names import shorten
@@ -26,8 +27,7 @@ from pacshift.tally import Tally
 
 def read_source(
     path: Path,
-    label: str,
-    columns: options.ColumnOptions,
+    options_of_source: options.Reading,
     method: Method,
     certificate: Certificate | None,
     before_work: Callable[..., None],
@@ -39,25 +39,24 @@ def read_source(
     Its scores are taken as the certificate in use takes them, if there is one. ``before_work`` is called with the
     rows before they are counted.
     """
-    reading, score, names = columns.reading(label), None, None
+    reading, score, names = options_of_source.of_source(), None, None
     if path.suffix == ".tally":
-        about = {"--label": label != "label", "--classes": columns.classes, "--softmax": columns.softmax}
+        about = {"--label": reading.label != "label", "--classes": reading.classes, "--softmax": reading.softmax}
         for flag in (flag for flag, value in about.items() if value):
             raise InputError(f"{flag} is about rows of SOURCE, but {path} is a tally. Leave it out.")
         counted = Tally.load(path)
         before_work()
     else:
         if certificate is not None:
-            reading["classes"] = reading["classes"] or certificate.classes
-            reading["softmax"] = reading["softmax"] or certificate.softmax
-            score = certificate.score
-        rows = read_rows([path], **reading, name="source", role="source", watch=Watch(silent))
+            classes, softmax = reading.classes or certificate.classes, reading.softmax or certificate.softmax
+            reading, score = replace(reading, classes=classes, softmax=softmax), certificate.score
+        rows = open_table([path], reading, name="source", role="source", watch=Watch(silent))
         before_work(rows)
         counted = rows.tally(score_for(method, score), soft=method.needs_soft)
         names = rows.columns
-    reading |= {"label": None, "classes": counted.classes, "softmax": counted.softmax, "columns": names}
-    reading["scores"] = columns.scores if names is None else None
-    return counted, names, partial(read_rows, **reading)
+    scores = options_of_source.scores if names is None else None
+    reading = replace(reading, label=None, classes=counted.classes, softmax=counted.softmax, columns=names)
+    return counted, names, partial(open_table, reading=replace(reading, scores=scores))
 
 
 def ingest(
@@ -93,7 +92,7 @@ def ingest(
         # The first certificate is made from these rows, and then their sets are counted.
         n_before = sum(delivery.rows for delivery in watch.deliveries)
         keep = watch.certificate is None and 8 * watch.source.n_classes * n_before < MAX_KEPT_BYTES
-        rows = read(file, keep=keep, within=rule.keys, watch=lambda _rows, _doing: bar())
+        rows = read([file], keep=keep, within=rule.keys, watch=lambda _rows, _doing: bar())
         return count_periods(rows, rule, soft=soft, in_use=watch.certificate)
 
     def refuse(file: Path, error: Exception) -> None:
