@@ -3,7 +3,7 @@
 import typer
 
 from pacshift.cli import SETTINGS, run
-from pacshift.cli.commands import Command, Commands, one_by_one
+from pacshift.cli.commands import Command, Commands, flatten_groups
 from paper.reproduce import reproduce
 from paper.train import train
 
@@ -15,7 +15,7 @@ app = typer.Typer(
     **SETTINGS,
 )
 for _command in (reproduce, train):
-    app.command(_command.__name__, cls=Command)(one_by_one(_command))
+    app.command(_command.__name__, cls=Command)(flatten_groups(_command))
 
 
 def main() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 import pacshift
 from commands import all_commands, bad
-from pacshift.cli.commands import one_by_one
+from pacshift.cli.commands import flatten_groups
 from pacshift.cli.console import CALLED, CommandLine, all_options
 from pacshift.errors import param, speak
 
@@ -122,7 +122,7 @@ def numbers() -> list[str]:
     found = []
     for name, command in all_commands().items():
         function = getattr(import_module(f"pacshift.cli.{name}"), name)
-        for one in inspect.signature(one_by_one(function)).parameters.values():
+        for one in inspect.signature(flatten_groups(function)).parameters.values():
             if get_args(one.annotation) and get_args(one.annotation)[1].callback is not None:
                 (param,) = [param for param in command.params if param.name == one.name]
                 found.append(f"{name} {max(param.opts, key=len)}")

@@ -21,7 +21,7 @@ from commands import all_commands, good, run
 from golden import data, logits
 from pacshift import Certificate, LabelSheet
 from pacshift.cli import options
-from pacshift.cli.commands import one_by_one, option_words, words
+from pacshift.cli.commands import flatten_groups, given_args, to_args
 
 text = st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1)
 rate = st.floats(1e-6, 1 - 1e-6)
@@ -59,7 +59,7 @@ def parse(group: type, asked: list[str]) -> Any:
         [inspect.Parameter("group", inspect.Parameter.KEYWORD_ONLY, annotation=group)]
     )
     program = typer.Typer(add_completion=False)
-    program.command()(one_by_one(command))
+    program.command()(flatten_groups(command))
     result = CliRunner().invoke(program, asked)
     assert result.exit_code == 0, result.output
     return got[0]
@@ -70,7 +70,7 @@ def test_words_of_options_parse_to_what_they_were_made_of(group: type) -> None:
     @settings(max_examples=60)
     @given(GROUPS[group])
     def check(asked: Any) -> None:
-        assert parse(group, words(asked)) == asked
+        assert parse(group, to_args(asked)) == asked
 
     check()
 
@@ -98,7 +98,7 @@ def value_for(annotation: Any) -> str:
 @pytest.mark.parametrize("name", sorted(all_commands()))
 def test_the_options_that_a_command_was_given_are_told_again(name: str) -> None:
     command = all_commands()[name]
-    types = one_by_one(getattr(import_module(f"pacshift.cli.{name}"), name)).__annotations__
+    types = flatten_groups(getattr(import_module(f"pacshift.cli.{name}"), name)).__annotations__
     asked = {
         param.name: [max(param.opts, key=len) + ("" if param.is_flag else f"={value_for(types[param.name])}")]
         for param in command.params
@@ -108,7 +108,7 @@ def test_the_options_that_a_command_was_given_are_told_again(name: str) -> None:
     required = [word for param in command.params if param.required for word in asked.get(param.name, ())]
     for option, given_words in asked.items():
         first = command.make_context(name, [*required, *given_words, *arguments])
-        again = command.make_context(name, [*option_words(first), *arguments])
+        again = command.make_context(name, [*given_args(first), *arguments])
         assert again.params == first.params, option
 
 

@@ -12,7 +12,7 @@ import pytest
 
 import pacshift
 from pacshift.cli.calibrate import calibrate as calibrate_command
-from pacshift.cli.commands import one_by_one
+from pacshift.cli.commands import flatten_groups
 from pacshift.cli.compare import compare as compare_command
 from pacshift.cli.label import label as label_command
 from pacshift.cli.plan import plan as plan_command
@@ -81,8 +81,11 @@ DOORS = (
     pacshift.PACClassifier,
     pacshift.plan,
     pacshift.prevalence,
-    *(one_by_one(command) for command in (calibrate_command, compare_command, plan_command, prevalence_command)),
-    one_by_one(label_command),
+    *(
+        flatten_groups(command)
+        for command in (calibrate_command, compare_command, plan_command, prevalence_command)
+    ),
+    flatten_groups(label_command),
 )
 
 

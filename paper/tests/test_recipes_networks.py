@@ -213,9 +213,9 @@ def test_the_slim_network_predicts_from_six_views() -> None:
     images = torch.from_numpy(PIXELS[:4]).permute(0, 3, 1, 2) / 255
     logits = network(images)
     assert len({tuple(view.flatten().tolist()) for view in seen}) == 6
-    one_by_one = torch.stack([network.head(network.body(view)) / 9 for view in list(seen)])
+    flatten_groups = torch.stack([network.head(network.body(view)) / 9 for view in list(seen)])
     weights = torch.tensor([2, 2, 1, 1, 1, 1]) / 8  # the unmoved image and its mirror image first
-    assert torch.allclose(logits, torch.einsum("v,vnk->nk", weights, one_by_one), atol=1e-6)
+    assert torch.allclose(logits, torch.einsum("v,vnk->nk", weights, flatten_groups), atol=1e-6)
     assert "filters" in network.state_dict()  # a resumed run must not compute them from other rows
 
 

@@ -8,12 +8,12 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from pacshift.cli.commands import one_by_one
+from pacshift.cli.commands import flatten_groups
 from pacshift.errors import InputError
 from paper.reproduce import reproduce
 
 app = typer.Typer()
-app.command()(one_by_one(reproduce))
+app.command()(flatten_groups(reproduce))
 
 
 @pytest.fixture

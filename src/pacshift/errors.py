@@ -126,7 +126,7 @@ def did_you_mean(verb: Verb) -> Verb:
     """The function, whose complaint about an unknown parameter names the one that was probably meant."""
 
     @wraps(verb)
-    def called(*values: Any, **named: Any) -> Any:
+    def call_verb(*values: Any, **named: Any) -> Any:
         try:
             return verb(*values, **named)
         except TypeError as error:  # raised before its first line, or not ours
@@ -145,7 +145,7 @@ def did_you_mean(verb: Verb) -> Verb:
             hint = f"Did you mean {close[0]!r}?" if close else f"It has {', '.join(known)}."
             raise TypeError(f"{verb.__name__}() has no parameter {unknown!r}. {hint}") from None
 
-    return cast(Verb, called)
+    return cast(Verb, call_verb)
 
 
 class PacshiftError(Exception):

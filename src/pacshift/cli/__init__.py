@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from pacshift.cli.commands import Command, Commands, one_by_one
+from pacshift.cli.commands import Command, Commands, flatten_groups
 from pacshift.cli.process import INTERRUPTED, stop_code, stop_on_signals
 
 SETTINGS: dict[str, Any] = {
@@ -31,7 +31,7 @@ class _Program(Commands):
             if cmd_name in names:
                 function = getattr(import_module(f"pacshift.cli.{cmd_name}"), cmd_name)
                 app = typer.Typer(add_completion=False, **SETTINGS)
-                app.command(cmd_name, cls=Command, rich_help_panel=panel)(one_by_one(function))
+                app.command(cmd_name, cls=Command, rich_help_panel=panel)(flatten_groups(function))
                 return typer.main.get_command(app)
         return None
 
@@ -45,8 +45,8 @@ app = typer.Typer(
 )
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _version(is_asked_for: bool) -> None:
+    if is_asked_for:
         from importlib.util import find_spec
 
         from pacshift import __version__

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pacshift.cli import options
-from pacshift.cli.commands import words
+from pacshift.cli.commands import to_args
 from pacshift.cli.console import NOTHING_CERTIFIED, print_json, print_words, progress, say_written
 from pacshift.cli.options import basic, expert
 from pacshift.errors import AssumptionError, InputError, speak
@@ -108,7 +108,7 @@ def certify(
     counted = len(data) == 1  # tables show bars of their own
     try:
         with (
-            speak(CertifyingCommand(ctx, reading, words(promise), again or words(promise), data)),
+            speak(CertifyingCommand(ctx, reading, to_args(promise), again or to_args(promise), data)),
             progress("finding thresholds (%)", silent=as_json) if counted else nullcontext() as report,
         ):
             certificate = verb(*data, **asked, labelled=labelled, progress=report)

@@ -10,7 +10,7 @@ import typer
 
 from pacshift.certificate import Certificate
 from pacshift.cli import options
-from pacshift.cli.commands import words, words_of
+from pacshift.cli.commands import given_command, to_args
 from pacshift.cli.console import OTHER_MODEL, CommandLine, fail, note, say_written
 from pacshift.errors import AssumptionError, InputError, LabelCommands, PacshiftError
 from pacshift.tally.inputs import printable
@@ -25,7 +25,7 @@ SHEET = "to_label.csv"
 
 def with_origin(certificate: Certificate, ctx: typer.Context) -> Certificate:
     """The certificate with the command that it was made by."""
-    command = printable(shlex.join(["pacshift", *words_of(ctx)]))
+    command = printable(shlex.join(["pacshift", *given_command(ctx)]))
     return replace(certificate, provenance=replace(certificate.provenance, command=command))
 
 
@@ -48,11 +48,11 @@ def label_column(certificate: Certificate) -> str:
     return (None if certificate.columns is None else certificate.columns.label) or "label"
 
 
-def column_words(reading: options.Reading, found: "Columns | None") -> list[str]:
+def column_words(reading: options.Reading, remembered: "Columns | None") -> list[str]:
     """How to find the score columns. Where labels of the source name them, a target alone does not tell."""
-    names = () if found is None or reading.scores or reading.classes else found.scores
+    names = () if remembered is None or reading.scores or reading.classes else remembered.scores
     by_labels = len(names) > 1 and not all(name.startswith("p_") for name in names)
-    return [*(["--scores", ",".join(names)] if by_labels else []), *words(reading, "label")]
+    return [*(["--scores", ",".join(names)] if by_labels else []), *to_args(reading, "label")]
 
 
 def check_page(page: Path | None, inputs: Sequence[Path], out: Path) -> None:
@@ -88,7 +88,9 @@ class CertifyingCommand(CommandLine):
         draw = ["pacshift", "label", target, "--budget", budget, *(["--looks", ",".join(looks)] if looks else [])]
         draw += column_words(self.reading, self.data[0].columns if are_tables else None)
         draw += [*self.promise, "-o", SHEET]
-        command = words_of(self.ctx) if are_tables else [str(self.ctx.info_name), "SOURCE", "TARGET", *self.again]
+        command = (
+            given_command(self.ctx) if are_tables else [str(self.ctx.info_name), "SOURCE", "TARGET", *self.again]
+        )
         again = shlex.join(["pacshift", *command, *more])
         then = f"run this command again with `{shlex.join(more)}`" if are_tables else f"run `{again}`"
         in_words = f"Draw the rows with `{shlex.join(draw)}`, fill in their labels, and {then}"

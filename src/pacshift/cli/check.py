@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from pacshift.cli import options
-from pacshift.cli.console import BROKEN, note, plain, print_json, results, right_aligned
+from pacshift.cli.console import BROKEN, make_table, note, plain, print_json, results
 from pacshift.cli.options import basic, expert, output, tables
 from pacshift.words.numbers import DIGITS, MAX_LISTED, between, digits_against, given, mean_size, percent
 from pacshift.words.verdicts import COLOURS
@@ -56,15 +56,15 @@ def check(
         drop_invalid=reading.drop_invalid or False,
     )
     rows = open_table(table, columns, like=certificate, keep=False, watch=Watch(as_json))
-    found = pacshift.check(certificate, rows, level=level)
+    outcome = pacshift.check(certificate, rows, level=level)
     if as_json:
-        print_json({**_document(certificate, found), "group": group})
+        print_json({**_document(certificate, outcome), "group": group})
     else:
-        _show(certificate, found)
+        _show(certificate, outcome)
         if group is not None:
             results().print(f"One random row of each {plain(repr(group))} was compared.")
     fine = ("kept", "within-epsilon", *(["not-proven"] if fail_on == "broken" else []))
-    if found.verdict not in fine:  # a pipeline must stop, whatever the method had promised
+    if outcome.verdict not in fine:  # a pipeline must stop, whatever the method had promised
         raise typer.Exit(BROKEN)
 
 
@@ -84,20 +84,22 @@ def group_column(certificate: "Certificate", table: "list[Path]", group: str | N
     return None
 
 
-def _document(certificate: "Certificate", found: "Check") -> dict[str, object]:
-    result, one_label, stated = found.evaluation, found.one_label_interval, certificate.class_miss
+def _document(certificate: "Certificate", outcome: "Check") -> dict[str, object]:
+    result, one_label, stated = outcome.evaluation, outcome.one_label_interval, certificate.class_miss
     promised = {name: getattr(certificate, name) for name in ("epsilon", "delta", "method", "guarantee")}
-    counted = {name: getattr(found, name) for name in ("missed", "kept_up_to", "broken_from", "level", "seen_as")}
-    classes = {name: list(getattr(found, name)) for name in ("classes_above", "classes_kept", "classes_apart")}
+    counted = {
+        name: getattr(outcome, name) for name in ("missed", "kept_up_to", "broken_from", "level", "seen_as")
+    }
+    classes = {name: list(getattr(outcome, name)) for name in ("classes_above", "classes_kept", "classes_apart")}
     return {
-        "verdict": found.verdict,
-        "in_words": found.text,
+        "verdict": outcome.verdict,
+        "in_words": outcome.text,
         **promised,
         "rows": result.n,
-        **({"rows_judged": found.n_judged} if found.of_accepted else {}),
-        "error": options.finite_or_none(found.error),
+        **({"rows_judged": outcome.n_judged} if outcome.of_accepted else {}),
+        "error": options.finite_or_none(outcome.error),
         **{name: getattr(result, name) for name in ("size", "empty")},
-        "error_interval": [found.lower, found.upper],
+        "error_interval": [outcome.lower, outcome.upper],
         **counted,
         "one_label": {
             "share": result.one_label,
@@ -109,12 +111,12 @@ def _document(certificate: "Certificate", found: "Check") -> dict[str, object]:
                 "name": name,
                 "rows": int(result.class_counts[label]),
                 "error": options.finite_or_none(result.class_error[label]),
-                "error_interval": _ends(found.class_interval, label),
+                "error_interval": _ends(outcome.class_interval, label),
                 "stated": None if stated is None else _ends(stated, label),
                 "size": options.finite_or_none(result.class_size[label]),
                 "alone": int(result.alone_counts[label]),
                 "alone_error": options.finite_or_none(result.alone_error[label]),
-                "alone_error_interval": _ends(found.alone_interval, label),
+                "alone_error_interval": _ends(outcome.alone_interval, label),
             }
             for label, name in enumerate(certificate.classes)
         ],
@@ -126,23 +128,23 @@ def _ends(interval: "Interval", label: int) -> list[float]:
     return [float(interval.lower[label]), float(interval.upper[label])]
 
 
-def _show(certificate: "Certificate", found: "Check") -> None:
+def _show(certificate: "Certificate", outcome: "Check") -> None:
     """The verdict, then the table: of many classes those that were missed most."""
     import numpy as np
 
     from pacshift.words.display import MAX_ROWS
 
-    result, stated, console = found.evaluation, certificate.class_miss, results()
-    console.print(f"[{COLOURS[found.shown.tone]}]{found.shown.word}[/]: {plain(found.text)}")
-    interval = f"{given(found.level)} interval"
-    table = right_aligned("class", "rows", "missed", interval, "certificate", "labels per set", left=1)
+    result, stated, console = outcome.evaluation, certificate.class_miss, results()
+    console.print(f"[{COLOURS[outcome.shown.tone]}]{outcome.shown.word}[/]: {plain(outcome.text)}")
+    interval = f"{given(outcome.level)} interval"
+    table = make_table("class", "rows", "missed", interval, "certificate", "labels per set", left=1)
 
     def add(name: str, rows: int, error: float, ends: Sequence[Any], *says: str, style: str = "") -> None:
         low, high = map(float, ends)
         cells = (percent(error), between(low, high, digits if style else DIGITS)) if rows else ("-", "-")
         table.add_row(plain(name), f"{rows:,}", *cells, *says, style=style)
 
-    digits = digits_against(found.lower, certificate.epsilon)  # as in the sentence
+    digits = digits_against(outcome.lower, certificate.epsilon)  # as in the sentence
     shown = list(range(len(certificate.classes)))
     is_cut = len(shown) > MAX_ROWS
     if is_cut:  # a class without rows has no error
@@ -151,26 +153,26 @@ def _show(certificate: "Certificate", found: "Check") -> None:
     for label in shown:
         rows, size = int(result.class_counts[label]), mean_size(result.class_size[label])
         says = "-" if stated is None else between(stated.lower[label], stated.upper[label])
-        ends = _ends(found.class_interval, label)
+        ends = _ends(outcome.class_interval, label)
         add(str(certificate.classes[label]), rows, result.class_error[label], ends, says, size if rows else "-")
     if is_cut:
         table.add_row(f"... the most missed of {len(certificate.classes)}; --json has all")
     table.add_section()
     promised = certificate.guarantee in ("pac-target", "pac-accepted")
     promise = f"at most {given(certificate.epsilon)}" if promised else "-"
-    which, size = ("accepted", "1.000") if found.of_accepted else ("all", mean_size(result.size))
-    add(which, found.n_judged, found.error, (found.lower, found.upper), promise, size, style="bold")
+    which, size = ("accepted", "1.000") if outcome.of_accepted else ("all", mean_size(result.size))
+    add(which, outcome.n_judged, outcome.error, (outcome.lower, outcome.upper), promise, size, style="bold")
 
     def add_alone(label: int, which: str, says: str) -> None:
-        count, ends = int(result.alone_counts[label]), _ends(found.alone_interval, label)
+        count, ends = int(result.alone_counts[label]), _ends(outcome.alone_interval, label)
         add(f"{which} {certificate.classes[label]!r}", count, result.alone_error[label], ends, says, "1.000")
 
-    if found.of_accepted and certificate.accepted_error is not None:
+    if outcome.of_accepted and certificate.accepted_error is not None:
         for label in shown:
             low, high = _ends(certificate.accepted_error, label)
             add_alone(label, "accepted as", between(low, high))
     elif result.one_label:
-        alone, n_alone = found.one_label_interval, int(result.alone_counts.sum())
+        alone, n_alone = outcome.one_label_interval, int(result.alone_counts.sum())
         add("one-label sets", n_alone, result.one_label_error, (alone.lower, alone.upper), "-", "1.000")
         for label in [] if is_cut else shown:
             add_alone(label, "only", "-")

@@ -52,13 +52,13 @@ class Command(_PlainFlags, TyperCommand):
             refuse_beside_tallies(ctx)
             result = super().invoke(ctx)
         except BaseException as error:
-            for text in _name_unreplaced(before):
+            for text in _describe_old_outputs(before):
                 if isinstance(error, typer.Exit):
                     note(text)
                 else:
                     error.add_note(text)
             raise
-        for text in _name_unreplaced(before):
+        for text in _describe_old_outputs(before):
             note(text)
         return result
 
@@ -92,13 +92,13 @@ def _read_version(file: Path) -> tuple[int, ...]:
     return status.st_ino, status.st_mtime_ns, status.st_size
 
 
-def _name_unreplaced(before: dict[Path, tuple[int, ...]]) -> list[str]:
+def _describe_old_outputs(before: dict[Path, tuple[int, ...]]) -> list[str]:
     """A sentence for each of the files that was not replaced."""
     unchanged = [file for file, version in before.items() if file.is_file() and _read_version(file) == version]
     return [f"{file} is still what it was before this run." for file in unchanged]
 
 
-def one_by_one(command: Callable[..., None]) -> Callable[..., None]:
+def flatten_groups(command: Callable[..., None]) -> Callable[..., None]:
     """The command as Typer wants it: every option of a group is a parameter, and numbers are texts.
 
     Numbers are read here: what Typer says of a wrong one depends on its version and names no remedy.
@@ -117,15 +117,15 @@ def one_by_one(command: Callable[..., None]) -> Callable[..., None]:
 
     parameters = [_read_as_number(parameter) for parameter in parameters]
 
-    def grouped(**values: Any) -> None:
+    def run_command(**values: Any) -> None:
         for name, group in groups.items():
             values[name] = group(**{field.name: values.pop(field.name) for field in fields(group)})
         command(**values)
 
-    grouped.__doc__ = command.__doc__
-    grouped.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    grouped.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    return grouped
+    run_command.__doc__ = command.__doc__
+    run_command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    run_command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    return run_command
 
 
 def _read_as_number(parameter: inspect.Parameter) -> inspect.Parameter:
@@ -156,18 +156,18 @@ def read_number(text: str, kind: type[float] | type[int], flag: str) -> float | 
         raise InputError(f"{flag} takes {form}, got {text!r}.") from None
 
 
-def words(group: Any, *leave_out: str) -> list[str]:
+def to_args(group: Any, *leave_out: str) -> list[str]:
     """The words of a command that ask for the same as a group of options: what differs from the defaults."""
     values = {field.name: getattr(group, field.name) for field in fields(group) if field.name not in leave_out}
     changed = [each.name for each in fields(group) if each.name in values and values[each.name] != each.default]
     known = all_options()
-    return [word for name in changed if name in known for word in _words(known[name], values[name])]
+    return [word for name in changed if name in known for word in _to_args(known[name], values[name])]
 
 
-def option_words(ctx: Any, *leave_out: str) -> list[str]:
+def given_args(ctx: Any, *leave_out: str) -> list[str]:
     """The options that were given, as words of a command again, but for some parameters."""
-    asked = [param for param in _list_given(ctx, "option") if param.name not in leave_out]
-    return [word for param in asked for word in _words(param, ctx.params[param.name])]
+    params = [param for param in _list_given(ctx, "option") if param.name not in leave_out]
+    return [word for param in params for word in _to_args(param, ctx.params[param.name])]
 
 
 def _list_given(ctx: Any, kind: str) -> list[Any]:
@@ -193,7 +193,7 @@ def refuse_beside_tallies(ctx: Any) -> None:
         )
 
 
-def _words(option: Any, value: Any) -> list[str]:
+def _to_args(option: Any, value: Any) -> list[str]:
     """The flag with its value, once for each of several. A value that begins with a dash is tied to its flag."""
     flag = max(option.secondary_opts if value is False else option.opts, key=len)
     texts = [str(each) for each in (value if isinstance(value, list | tuple) else [value])]
@@ -201,6 +201,6 @@ def _words(option: Any, value: Any) -> list[str]:
     return [flag] if option.is_flag else tied
 
 
-def words_of(ctx: Any) -> list[str]:
+def given_command(ctx: Any) -> list[str]:
     """The words of the command that runs, without the name of the program."""
     return list(ctx.meta.get(_WORDS, ()))

@@ -4,7 +4,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pacshift.cli import options
-from pacshift.cli.console import note, plain, print_json, results, right_aligned
+from pacshift.cli.console import make_table, note, plain, print_json, results
 from pacshift.cli.options import known
 from pacshift.defaults import DELTA, EPSILON
 from pacshift.errors import InputError
@@ -47,7 +47,7 @@ def compare(
     if as_json:
         print_json({**rates, "rows": data[1].last.n_given, "methods": list(map(asdict, compared.rows))})
         return
-    shown = right_aligned(*compared.columns, left=2)
+    shown = make_table(*compared.columns, left=2)
     for row in compared.rows:
         shown.add_row(*cells(row, compared.epsilon)[: len(compared.columns)])
     results().print(shown)

@@ -123,7 +123,7 @@ def print_words(lines: Iterable[str]) -> None:
         results().print(f"[bold]{plain(head)}[/]{colon}{plain(text)}")
 
 
-def right_aligned(*headings: str, left: int) -> Table:
+def make_table(*headings: str, left: int) -> Table:
     """A table whose columns after the first ``left`` hold numbers."""
     table = Table(*headings)
     for column in table.columns[left:]:

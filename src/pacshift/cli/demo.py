@@ -8,7 +8,7 @@ import typer
 
 from pacshift.cli import options
 from pacshift.cli.compare import cells
-from pacshift.cli.console import plain, print_json, print_words, progress, results, right_aligned
+from pacshift.cli.console import make_table, plain, print_json, print_words, progress, results
 from pacshift.cli.options import basic
 from pacshift.errors import InputError
 from pacshift.words.numbers import given, percent
@@ -60,7 +60,7 @@ def _show(result: "DemoResult", files: dict[str, Path]) -> None:
         f"Wanted: sets that miss the true label of at most {given(epsilon)} of the target."
     )
     headings = "method", "promise", "labels per set", "empty sets", "true error", "draws above epsilon"
-    table = right_aligned(*headings, left=2)
+    table = make_table(*headings, left=2)
     for row in result.draws[0]:
         above = result.count_above(row.method)
         table.add_row(*cells(row, epsilon), f"[red]{above}[/]" if above else "0")

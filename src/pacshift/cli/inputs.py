@@ -35,17 +35,17 @@ class Watch:
     """Shows a bar around every pass, and says once what was left out and what looks like the id of a group."""
 
     silent: bool
-    told: set[str] = field(default_factory=set)
+    names_told: set[str] = field(default_factory=set)
 
     @contextmanager
     def __call__(self, rows: "CheckedRows", doing: "Doing") -> "Iterator[Progress | None]":
         with progress(f"counting the {rows.name}" if doing == "counting" else doing, silent=self.silent) as report:
             yield report
-        if doing not in ("counting", "checking", "drawing rows") or rows.name in self.told:
+        if doing not in ("counting", "checking", "drawing rows") or rows.name in self.names_told:
             return
-        self.told.add(rows.name)
+        self.names_told.add(rows.name)
         faults = rows.last.faults
-        tell_dropped(rows.name, faults.n_rows, rows.last.n_rows - faults.n_rows, faults.why)
+        note_left_out_rows(rows.name, faults.n_rows, rows.last.n_rows - faults.n_rows, faults.why)
         if rows.again == "dear" and rows.labels == "all" and rows.grouped is None and not self.silent:
             tell_repeated_ids(rows)
 
@@ -151,7 +151,7 @@ def load_tallies(paths: Sequence[Path]) -> Tally:
     return replace(Tally.sum(tallies), inputs=shorten_inputs(inputs), n_more_inputs=0)
 
 
-def tell_dropped(what: str, dropped: int, rows: int, why: Sequence[tuple[str, int]] = ()) -> None:
+def note_left_out_rows(what: str, dropped: int, rows: int, why: Sequence[tuple[str, int]] = ()) -> None:
     """Say how many rows were left out, and why where it is known; never leave any out silently."""
     if dropped:
         note(f"{what}: {dropped:,} of {dropped + rows:,} rows left out{why_in_words(why)}.")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pacshift.cli import options
-from pacshift.cli.commands import words
+from pacshift.cli.commands import to_args
 from pacshift.cli.console import plain, print_json, results, say_written
 from pacshift.cli.options import basic, expert
 from pacshift.errors import InputError
@@ -62,9 +62,9 @@ def label(
 
     options.check_output(out, [table])
     require_csv(out)
-    asked = promise.arguments()
-    resolve_transform(asked.pop("score") or "probability")
-    request = check_request(**asked)  # what the next command will ask for, before anybody labels
+    request_options = promise.arguments()
+    resolve_transform(request_options.pop("score") or "probability")
+    request = check_request(**request_options)  # what the next command will ask for, before anybody labels
     rows = open_table([table], reading.of_target(), name="target", role="target", keep=False, watch=Watch(as_json))
     if out.is_file() and not force:
         look_at_first_rows(rows)
@@ -73,7 +73,7 @@ def label(
             "one with the same seed, spends delta again. Otherwise choose another name, or overwrite it with "
             "--force."
         )
-    made = pacshift.label_sheet(
+    draw = pacshift.label_sheet(
         rows,
         budget=budget,
         looks=options.read_numbers(looks, "--looks", int) or (),
@@ -82,15 +82,24 @@ def label(
         rng=seed,
         keep=list(dict.fromkeys(options.read_names(keep))),
     )
-    made.save(out, overwrite=force)
-    again = ["--labelled", str(out), *words(promise), *words(reading, "label"), "-o", "certificate.json"]
+    draw.save(out, overwrite=force)
+    again = ["--labelled", str(out), *to_args(promise), *to_args(reading, "label"), "-o", "certificate.json"]
     command = shlex.join(["pacshift", "calibrate", "SOURCE", str(table), *again])  # only the user knows SOURCE
     if as_json:
-        numbers = {"rows": len(made.rows), "pilot": made.n_pilot, "looks": list(made.looks), "seed": made.seed}
-        target = {"target_rows": made.n_target, "dropped": rows.last.faults.n_rows, "classes": list(rows.classes)}
+        numbers = {
+            "rows": len(draw.rows),
+            "pilot": draw.n_pilot,
+            "looks": list(draw.looks),
+            "seed": draw.seed,
+        }
+        target = {
+            "target_rows": draw.n_target,
+            "dropped": rows.last.faults.n_rows,
+            "classes": list(rows.classes),
+        }
         print_json({"sheet": str(out), **numbers, **target, "next": command})
     else:
-        _show(made, rows, out, command)
+        _show(draw, rows, out, command)
 
 
 def _mark_next(
@@ -111,23 +120,23 @@ def _mark_next(
     data = open_data(files, reading, silent=as_json)
     if len(data) == 1 or data[1] is None:
         raise InputError("--next needs the tables SOURCE and TARGET, as calibrate will.")
-    found = pacshift.next_labels(
+    marks = pacshift.next_labels(
         *data, labelled=sheet, contamination=promise.contamination or 0.0, score=promise.score or "probability"
     )
-    found.sheet.save(sheet, overwrite=True)
-    n_rows, look = len(found.rows), found.sheet.looks[found.look]
+    marks.sheet.save(sheet, overwrite=True)
+    n_rows, look = len(marks.rows), marks.sheet.looks[marks.look]
     if as_json:
-        orders = (found.rows + 1).tolist()
-        print_json({"sheet": str(sheet), "look": look, "needed": orders, "spared": found.n_spared})
+        orders = (marks.rows + 1).tolist()
+        print_json({"sheet": str(sheet), "look": look, "needed": orders, "spared": marks.n_spared})
         return
     console = results()
     if n_rows:
         console.print(
-            f"For the look after {look:,} rows {n_rows:,} labels can still matter, {found.n_spared:,} cannot. The "
+            f"For the look after {look:,} rows {n_rows:,} labels can still matter, {marks.n_spared:,} cannot. The "
             "column needed says in which order to fill them in; the certificate holds whenever you stop."
         )
     else:
-        console.print(f"No label can change the certificate of the sheet any more ({found.n_spared:,} spared).")
+        console.print(f"No label can change the certificate of the sheet any more ({marks.n_spared:,} spared).")
     say_written(sheet)
 
 

@@ -163,8 +163,8 @@ class Promise:
 
     def arguments(self) -> dict[str, Any]:
         """The same as arguments of ``calibrate`` and ``Monitor``."""
-        asked = asdict(self)
-        return {"known_mix": read_known(asked.pop("known")), **asked}
+        values = asdict(self)
+        return {"known_mix": read_known(values.pop("known")), **values}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -241,8 +241,8 @@ def read_names(texts: Sequence[str] | None) -> list[str]:
     >>> read_names(["id, seen"]), read_names(["id", "city, state"]), read_names(None)
     (['id', 'seen'], ['id', 'city, state'], [])
     """
-    given = list(texts or ())
-    return [name.strip() for name in given[0].split(",")] if len(given) == 1 else given
+    texts_given = list(texts or ())
+    return [name.strip() for name in texts_given[0].split(",")] if len(texts_given) == 1 else texts_given
 
 
 def read_numbers(text: str | None, option: str, kind: Callable[[str], Any] = float) -> list[Any] | None:
@@ -302,9 +302,9 @@ def check_output(path: Path, inputs: Iterable[Path | None] = ()) -> None:
     their files. Whether it exists is for ``require_new`` to say, once the inputs are known to be right.
     """
     named = [read for read in inputs if read is not None]
-    given = [file for one in named for file in ([one] if one.exists() else map(Path, glob(str(one))))]
-    inside = [file for folder in given if folder.is_dir() for file in folder.rglob("*") if file.is_file()]
-    writing.check_output(path, overwrite=True, inputs=[*inside, *given])
+    files = [file for one in named for file in ([one] if one.exists() else map(Path, glob(str(one))))]
+    inside = [file for folder in files if folder.is_dir() for file in folder.rglob("*") if file.is_file()]
+    writing.check_output(path, overwrite=True, inputs=[*inside, *files])
 
 
 def require_new(path: Path, force: bool, look: Callable[[], object] = bool) -> None:

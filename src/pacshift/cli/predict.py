@@ -31,7 +31,7 @@ def predict(
     """
     from pacshift import Certificate, write_sets
     from pacshift.cli.certificates import warn_before_use
-    from pacshift.cli.inputs import tell_dropped
+    from pacshift.cli.inputs import note_left_out_rows
     from pacshift.files.reading import require_regular
     from pacshift.words.statements import size_words
 
@@ -52,7 +52,7 @@ def predict(
             overwrite=force,
             progress=report,
         )
-    tell_dropped("table", written.n_dropped, written.n_rows)
+    note_left_out_rows("table", written.n_dropped, written.n_rows)
     if written.n_invalid:
         note(f"table: {written.n_invalid:,} of {written.n_rows:,} rows have no set: their scores cannot be used.")
     if as_json:

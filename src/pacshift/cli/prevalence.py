@@ -45,7 +45,7 @@ def prevalence(
     if data[-1] is None:
         raise InputError("no TARGET: name an unlabelled table after the labelled one.")
     try:
-        found = pacshift.prevalence(*data, delta=delta, known_mix=known_mix, labelled=labelled)
+        bounds = pacshift.prevalence(*data, delta=delta, known_mix=known_mix, labelled=labelled)
     except AssumptionError as refused:
         if target_label or labelled:
             raise
@@ -58,72 +58,72 @@ def prevalence(
         )
         raise AssumptionError(refused.refusal, ways, assumption=refused.assumption) from None
     if as_json:
-        print_json(document(found))
+        print_json(to_document(bounds))
     else:
-        _show(found)
+        _show(bounds)
 
 
-def document(found: "Prevalence") -> dict[str, object]:
+def to_document(bounds: "Prevalence") -> dict[str, object]:
     """What the JSON output holds: one entry per class, and what holds for all of them."""
     rows = {
         str(name): {
-            "share": [float(found.mix.lower[place]), float(found.mix.upper[place])],
-            "weight": [float(found.weights.lower[place]), options.finite_or_none(found.weights.upper[place])],
-            "recall": [float(found.recall.lower[place]), float(found.recall.upper[place])],
-            "source_rows": int(found.class_counts[place]),
-            "predicted_target_rows": int(found.predicted_counts[place]),
+            "share": [float(bounds.mix.lower[place]), float(bounds.mix.upper[place])],
+            "weight": [float(bounds.weights.lower[place]), options.finite_or_none(bounds.weights.upper[place])],
+            "recall": [float(bounds.recall.lower[place]), float(bounds.recall.upper[place])],
+            "source_rows": int(bounds.class_counts[place]),
+            "predicted_target_rows": int(bounds.predicted_counts[place]),
         }
-        for place, name in enumerate(found.classes)
+        for place, name in enumerate(bounds.classes)
     }
-    accuracy = {"accuracy_at_least": found.accuracy, "accuracy_at_most": found.accuracy_at_most}
-    made: dict[str, object] = {
-        "delta": found.delta,
-        "rests_on": found.rests_on,
-        "labels": found.n_labels,
-        **accuracy,
+    document: dict[str, object] = {
+        "delta": bounds.delta,
+        "rests_on": bounds.rests_on,
+        "labels": bounds.n_labels,
+        "accuracy_at_least": bounds.accuracy,
+        "accuracy_at_most": bounds.accuracy_at_most,
         "classes": rows,
     }
-    if found.rests_on == "labels":
-        beside = found.by_label_shift
-        made |= {"by_label_shift": None if beside is None else document(beside), "refusal": found.refusal or None}
-    return made
+    if bounds.rests_on != "labels":
+        return document
+    beside = None if bounds.by_label_shift is None else to_document(bounds.by_label_shift)
+    return document | {"by_label_shift": beside, "refusal": bounds.refusal or None}
 
 
-def _show(found: "Prevalence") -> None:
+def _show(bounds: "Prevalence") -> None:
     """The table, of many classes those with the highest bounds; labels and label shift in columns of their own."""
     import numpy as np
 
     from pacshift.words.display import MAX_ROWS
 
-    console, sure, other = results(), f"with confidence {all_but(found.delta)}", found.by_label_shift
-    by_labels, shares = found.rests_on == "labels", found.class_counts / found.class_counts.sum()
-    shown = np.arange(len(found.classes))
+    console, sure, other = results(), f"with confidence {all_but(bounds.delta)}", bounds.by_label_shift
+    by_labels, shares = bounds.rests_on == "labels", bounds.class_counts / bounds.class_counts.sum()
+    shown = np.arange(len(bounds.classes))
     if len(shown) > MAX_ROWS:
-        shown = np.argsort(-found.mix.upper, kind="stable")[:MAX_ROWS]
+        shown = np.argsort(-bounds.mix.upper, kind="stable")[:MAX_ROWS]
     beside = ("by label shift",) if by_labels else ("weight", "recall")
     table = Table("class", "source", "target", *beside)
     for place in shown.tolist():
-        row = [percent(shares[place]), between(found.mix.lower[place], found.mix.upper[place])]
+        row = [percent(shares[place]), between(bounds.mix.lower[place], bounds.mix.upper[place])]
         if by_labels:
             row.append("-" if other is None else between(other.mix.lower[place], other.mix.upper[place]))
         else:
-            row.append(numbers_between(found.weights.lower[place], found.weights.upper[place]))
-            row.append(between(found.recall.lower[place], found.recall.upper[place]))
-        table.add_row(plain(found.classes[place]), *row)
+            row.append(numbers_between(bounds.weights.lower[place], bounds.weights.upper[place]))
+            row.append(between(bounds.recall.lower[place], bounds.recall.upper[place]))
+        table.add_row(plain(bounds.classes[place]), *row)
     console.print(table)
-    if len(found.classes) > len(shown):
-        console.print(f"The {MAX_ROWS} highest bounds of {len(found.classes):,}; --json has all.")
+    if len(bounds.classes) > len(shown):
+        console.print(f"The {MAX_ROWS} highest bounds of {len(bounds.classes):,}; --json has all.")
     if not by_labels:
-        said = f"If label shift holds, all bounds hold together {sure}."
-        if found.accuracy_at_most - found.accuracy <= WIDEST_TOLD:
-            said += f" Accuracy of the top label: {between(found.accuracy, found.accuracy_at_most)}."
-        console.print(said)
+        sentence = f"If label shift holds, all bounds hold together {sure}."
+        if bounds.accuracy_at_most - bounds.accuracy <= WIDEST_TOLD:
+            sentence += f" Accuracy of the top label: {between(bounds.accuracy, bounds.accuracy_at_most)}."
+        console.print(sentence)
         return
-    console.print(f"The bounds rest on {found.n_labels:,} random labels alone; they hold together {sure}.")
+    console.print(f"The bounds rest on {bounds.n_labels:,} random labels alone; they hold together {sure}.")
     if other is None:
-        console.print(f"By predictions nothing can be said: {plain(found.refusal)}", soft_wrap=True)
+        console.print(f"By predictions nothing can be said: {plain(bounds.refusal)}", soft_wrap=True)
         return
-    apart = ((found.mix.lower > other.mix.upper) | (other.mix.lower > found.mix.upper)).any()
+    apart = ((bounds.mix.lower > other.mix.upper) | (other.mix.lower > bounds.mix.upper)).any()
     overlap = (
         "The two do not overlap: label shift hardly holds." if apart else "The two overlap; that proves nothing."
     )

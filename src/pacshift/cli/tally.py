@@ -73,24 +73,21 @@ def tally(
         rows = open_on_cluster(table, reading.of_source(), engine, name="table", role=role, watch=Watch(as_json))
     options.require_new(out, force, partial(look_at_first_rows, rows))
     kept = {part: part not in (leave_out or ()) for part in Part}
-    made = rows.tally(score or "probability", soft=kept[Part.SOFT], bins=kept[Part.BINS], sha256=kept[Part.INPUTS])
-    for text in logits_note(made):  # no certificate will say it
+    counts = rows.tally(
+        score or "probability", soft=kept[Part.SOFT], bins=kept[Part.BINS], sha256=kept[Part.INPUTS]
+    )
+    for text in logits_note(counts):  # no certificate will say it
         note(text)
-    (made if kept[Part.INPUTS] else replace(made, inputs=())).save(out)
+    (counts if kept[Part.INPUTS] else replace(counts, inputs=())).save(out)
     n_rows, n_usable = rows.last.n_given, rows.last.n_rows - rows.last.faults.n_rows
     if as_json:
-        counts = {
-            "rows_in_all": n_usable,
-            "n_source": made.n_source,
-            "n_target": made.n_target,
-            "classes": list(made.classes),
-        }
         left_out = {"dropped": rows.last.faults.n_rows, "dropped_why": dict(rows.last.faults.why)}
-        print_json({"tally": str(out), "rows": n_rows, **left_out, **counts})
+        facts = {"n_source": counts.n_source, "n_target": counts.n_target, "classes": list(counts.classes)}
+        print_json({"tally": str(out), "rows": n_rows, **left_out, "rows_in_all": n_usable, **facts})
     else:
-        what = "labelled" if made.n_source else "unlabelled"
+        what = "labelled" if counts.n_source else "unlabelled"
         size = f"{-(-out.stat().st_size // 1000):,} kB"
         of_all = "" if n_rows == n_usable else f"one row per group, {n_rows:,} of "
-        results().print(f"Counted {of_all}{n_usable:,} {what} rows of {made.n_classes} classes.")
+        results().print(f"Counted {of_all}{n_usable:,} {what} rows of {counts.n_classes} classes.")
         results().print(f"The file holds counts only, no rows ({size}).")
         say_written(out)

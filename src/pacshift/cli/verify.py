@@ -52,12 +52,12 @@ def verify(
         labelled=labelled,
         labels_per=None if grouped is None else grouped.labels_per,
     )
-    found = pacshift.verify(certificate_file, *data, labelled=labelled)
+    verification = pacshift.verify(certificate_file, *data, labelled=labelled)
     if as_json:
         parts = ("verdict", "differences", "provenance_differences", "unverified")
-        print_json({name: getattr(found, name) for name in parts})
+        print_json({name: getattr(verification, name) for name in parts})
     else:
-        verdict, (first, *rest) = VERDICTS[found.verdict], map(plain, found.text.splitlines())
+        verdict, (first, *rest) = VERDICTS[verification.verdict], map(plain, verification.text.splitlines())
         results().print("\n".join([f"[{COLOURS[verdict.tone]}]{verdict.word}[/]: {first}", *rest]))
-    if found.verdict == "mismatch":
+    if verification.verdict == "mismatch":
         raise typer.Exit(BROKEN)

@@ -12,19 +12,19 @@ import typer
 from pacshift.certificate.file import to_document
 from pacshift.cli import options
 from pacshift.cli.certificates import column_words
-from pacshift.cli.commands import option_words
+from pacshift.cli.commands import given_args
 from pacshift.cli.console import (
     BAD_INPUT,
     BROKEN,
     GAP,
     NOTHING_CERTIFIED,
     join_lines,
+    make_table,
     messages,
     note,
     plain,
     print_json,
     results,
-    right_aligned,
     say_written,
 )
 from pacshift.errors import InputError, PacshiftError
@@ -114,7 +114,7 @@ def words_for(ctx: typer.Context, source: Path, reading: options.Reading, names:
         table="SOURCE" if source.suffix == ".tally" else named,  # only the user knows the table
         label=[*scores, *([] if reading.group is None else ["--keep", reading.group])],
         calibrate=[*scores, *([] if reading.label == "label" else ["--label", str(reading.label)])],
-        monitor=[*option_words(ctx, *once), "--force"],
+        monitor=[*given_args(ctx, *once), "--force"],
     )
 
 
@@ -170,7 +170,7 @@ def _print(watch: Monitor, found: Findings, words: Words) -> None:
     epsilons, console = in_use_epsilons(watch.history), results()
     size = f"labels per set at {given(epsilons[0])}" if len(epsilons) == 1 else "labels per set"
     fresh = f"with new certificate at {given(watch.request.epsilon)}"
-    shown = right_aligned("period", "rows", "promise", "missed", size, "empty sets", fresh, left=1)
+    shown = make_table("period", "rows", "promise", "missed", size, "empty sets", fresh, left=1)
     shown.columns[2].justify = "left"
     for one in timeline(watch.history, found.gaps):
         if isinstance(one, Gap):
