@@ -96,10 +96,8 @@ def labels_of(
         if not given.looks_in_reach:
             raise UnfinishedSheetError(_missing_rows(given))
         labels, look = given.label_index(tally.classes), given.looks_in_reach[0]
-        labelled, tested = (
-            _at_look(given, look, scores, labels, None, plain, tally),
-            _find_test_rows(given, labels, look),
-        )
+        labelled = _at_look(given, look, scores, labels, None, plain, tally)
+        tested = _find_test_rows(given, labels, look)
     elif target.labels == "some":
         scores, labels, others = fold.labelled(target)
         labelled, tested = LabelledTarget.of_tally(_count(scores, labels, plain, tally)), np.arange(len(labels))

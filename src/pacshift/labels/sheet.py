@@ -161,10 +161,8 @@ class RowDraw:
         keys, rows = np.empty(0, np.uint64), np.empty(0, np.int64)
         for first in range(0, self.n_rows, BLOCK_ROWS):
             last = min(first + BLOCK_ROWS, self.n_rows)
-            numbers, out = (
-                thrown.integers(0, 2**64, last - first, np.uint64),
-                np.searchsorted(left_out, [first, last]),
-            )
+            numbers = thrown.integers(0, 2**64, last - first, np.uint64)
+            out = np.searchsorted(left_out, [first, last])
             places = np.delete(np.arange(last - first), left_out[slice(*out)] - first)
             if len(keys) == self.budget:  # soon few rows are below all that were drawn
                 places = places[numbers[places] < keys[-1]]

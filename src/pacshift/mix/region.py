@@ -127,10 +127,7 @@ class SetCounts:
         """
         seen = self.class_counts > 0
         totals, rate = self.class_counts[seen], Interval(self.rate.lower[:, seen], self.rate.upper[:, seen])
-        source, target = _variance(rate), _variance(self.share)
-        source, target = (
-            Interval(v.lower / n, v.upper / n) for v, n in ((source, totals), (target, self.n_target))
-        )
+        source, target = _variance_of_mean(rate, totals), _variance_of_mean(self.share, self.n_target)
         clean = 1 - self.contamination  # below t stands for (1-η) t, which sums to 1-η
         low, high = clean * prevalence.lower[seen], clean * prevalence.upper[seen]
         least, most = (
@@ -153,10 +150,10 @@ class SetCounts:
         return rows, (self.observed_share + width + slope * (at_zero - variance.lower)) / clean
 
 
-def _variance(rate: Interval) -> Interval:
-    """Bounds of x (1 - x) for x in ``rate``."""
+def _variance_of_mean(rate: Interval, n_rows: IntArray | int) -> Interval:
+    """Bounds of x (1 - x) / n for x in ``rate``."""
     ends = rate.lower * (1 - rate.lower), rate.upper * (1 - rate.upper)
-    return Interval(np.minimum(*ends), largest_variance(rate))
+    return Interval(np.minimum(*ends) / n_rows, largest_variance(rate) / n_rows)
 
 
 def largest_variance(rate: Interval) -> FloatArray:

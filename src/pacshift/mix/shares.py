@@ -238,10 +238,8 @@ def _more_classes(
     counts = SetCounts.of(single, confusion, target, bound=exact_upper, delta=BOX_SHARE * delta)
     level = float(np.log((1 - BOX_SHARE) * delta / len(single)))
     stated, stated_limits = known_rows(known, 0.0, n_classes=n_classes)
-    fixed, fixed_limits = (
-        np.vstack([counts.rate.lower, stated]),
-        np.append(counts.share.upper, stated_limits) + ROUNDING,
-    )
+    fixed = np.vstack([counts.rate.lower, stated])
+    fixed_limits = np.append(counts.share.upper, stated_limits) + ROUNDING
     box = quick_box(fixed, fixed_limits)
     about = np.vstack([*[single] * (len(FEW_TILTS) + 1), 0 * stated])
     n_quick = QUICK_ROUNDS if n_classes <= MAX_EXACT_CLASSES else ROUNDS // 2
@@ -251,10 +249,8 @@ def _more_classes(
         rows = np.vstack([spaces, fixed, inside])
         limits = np.concatenate([most, fixed_limits, ends]) + ROUNDING
         require_some_mix(rows, limits, np.vstack([about, 0 * inside]), counts, names, has_known=known is not None)
-        before, box = (
-            box,
-            (quick_box if number < n_quick or n_classes > MAX_EXACT_CLASSES else exact_box)(rows, limits),
-        )
+        find_box = quick_box if number < n_quick or n_classes > MAX_EXACT_CLASSES else exact_box
+        before, box = box, find_box(rows, limits)
         kept = float((box.upper - box.lower).sum()) >= ENOUGH * float((before.upper - before.lower).sum())
         if kept and number >= n_quick:
             break
