@@ -6,7 +6,7 @@ from benchmarks.lab import Blocks, Lab, quiet
 from benchmarks.page import report
 from pacshift import Population, Tally
 from pacshift.methods import PSLP, Task
-from pacshift.planning.pilot import Mixes, RowPilot
+from pacshift.planning.pilot import Mixes, make_pilot
 from pacshift.planning.solve import Effort, Simulator, effort_for, half_width
 from paper.experiments.datasets import load_dataset
 from paper.experiments.panels import NATURAL_PANELS as PANELS
@@ -52,7 +52,7 @@ def run(lab: Lab) -> Blocks:
 def foresee(population: Population, panel: Panel, number: int, effort: Effort) -> tuple[float, float]:
     """What ``plan`` answers from a pilot, size and half of the interval, without the curve."""
     rng = np.random.default_rng([PANELS.index(panel), number, 11])
-    pilot = RowPilot.of(*population.draw(panel.source_mix, PILOT_ROWS, rng), population.classes)
+    pilot = make_pilot(*population.draw(panel.source_mix, PILOT_ROWS, rng), population.classes)
     mixes = Mixes(np.array(panel.source_mix), np.array(panel.target_mix))
     simulator = Simulator(pilot, [mixes], PSLP(), Task(epsilon=panel.epsilon, delta=DELTA))
     size = float(simulator.sizes(N_ROWS, N_ROWS, effort.final_draws).mean())

@@ -12,7 +12,6 @@ from typer.testing import CliRunner
 
 import golden
 from commands import all_commands
-from pacshift import Tally
 from pacshift.cli import app
 
 pytestmark = pytest.mark.thorough
@@ -148,7 +147,6 @@ COUNTED = {
     "calibrate": "calibrate s.tally t.tally -o out.json",
     "accept": "accept s.tally t.tally --error 0.3 -o out.json",
     "verify": "verify counted.json s.tally t.tally",
-    "plan": "plan both.tally --target-mix a=0.2,b=0.3,c=0.5 --n-source 400 --n-target 400 -m PS-LW",
     "prevalence": "prevalence s.tally t.tally",
     "monitor": "monitor s.tally t1.tally t2.tally -o out.html",
 }
@@ -163,18 +161,6 @@ COUNTED_SPECIAL = {
     "accept --force": ("accept s.tally t.tally --error 0.3 -o base.json", ""),
     "accept --label-error": ("accept s.tally t.tally --error 0.3 -o out.json", "0.5"),
     "accept --refusal-page": ("accept s.tally r.tally -o out.json", "refused.html"),
-    "plan --force": (
-        "plan both.tally --target-mix a=1,b=1,c=1 --n-source 400 --n-target 400 -m PS-LW -o old.png",
-        "",
-    ),
-    "plan --n-source": ("plan both.tally --target-mix a=0.2,b=0.3,c=0.5 --n-target 400 -m PS-LW --size 2", "500"),
-    "plan --n-target": ("plan both.tally --target-mix a=0.2,b=0.3,c=0.5 --n-source 400 -m PS-LW --size 2", "500"),
-    "plan --out": (
-        "plan both.tally --target-mix a=0.2,b=0.3,c=0.5 --n-source 400 --n-target 400 -m PS-LW",
-        "c.png",
-    ),
-    "plan --size": ("plan both.tally --target-mix a=0.2,b=0.3,c=0.5 --n-source 400 -m PS-LW", "2"),
-    "plan --target-mix": ("plan both.tally --n-source 400 --n-target 400 -m PS-LW", "a=0.5,b=0.3,c=0.2"),
     "monitor --adopt": ("monitor s.tally t1.tally t2.tally -o out.html --state counted", "t1"),
     "monitor --fail-on": ("monitor s.tally few.tally -o out.html --certificate base.json", "not-proven"),
     "monitor --force": ("monitor s.tally t1.tally -o base.json", ""),
@@ -216,7 +202,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         "monitor s.tally t1.tally -o counted.html --state counted",
     ):
         CliRunner().invoke(app, words.split())
-    (Tally.load("s.tally") + Tally.load("t.tally")).save("both.tally")
     yield
     os.chdir(before)
 

@@ -180,7 +180,6 @@ def refuse_beside_tallies(ctx: Any) -> None:
     """Refuse options about rows where all data are tallies: they could not act."""
     values = [ctx.params[param.name] for param in _list_given(ctx, "argument") if param.name != "certificate_file"]
     paths = [Path(path) for value in values for path in (value if isinstance(value, list | tuple) else [value])]
-    paths += [path for path in map(Path, ctx.params.get("target_mix") or ()) if path.exists()]
     if not paths or any(path.suffix != ".tally" for path in paths):
         return
     options = [param for param in _list_given(ctx, "option") if (param.rich_help_panel, param.opts[0]) in OF_ROWS]

@@ -14,7 +14,7 @@ from pacshift.defaults import DELTA, EPSILON
 from pacshift.errors import InputError
 
 if TYPE_CHECKING:
-    from pacshift import Plan, Tally
+    from pacshift import Plan
     from pacshift.arrays import Label
     from pacshift.rows.base import CheckedRows
 
@@ -26,7 +26,7 @@ def plan(
         Path,
         typer.Argument(
             metavar="PILOT",
-            help="Labelled table, or a tally.",
+            help="Labelled table.",
         ),
     ],
     *,
@@ -61,28 +61,35 @@ def plan(
     from pacshift.methods import resolve_method
     from pacshift.rows.arrow.table import read_rows
 
+    epsilon = EPSILON if epsilon is None else epsilon
     if out is not None:
         options.check_output(out, [pilot])
         if out.suffix.lower() not in PICTURES:
             raise InputError(f"{out}: unknown kind of picture. Its name must end in {', '.join(PICTURES)}.")
-    asked: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "method": resolve_method(method)}
-    asked |= {"n_source": n_source, "n_target": n_target, "size": size}
     if pilot.suffix == ".tally":
-        asked["pilot"] = pacshift.Tally.load(pilot)
-    else:
-        asked["pilot"] = read_rows(pilot, label=label, scores=scores, keep=False)
+        raise InputError(f"{pilot} is a tally, which has no rows to draw from. Give the labelled table.")
+    chosen, rows = resolve_method(method), read_rows(pilot, label=label, scores=scores, keep=False)
     mixes = [
-        mix_of_table(Path(text), asked["pilot"], label, scores)
+        mix_of_table(Path(text), rows, label, scores)
         if "=" not in text and Path(text).exists()
-        else read_mix(text, asked["pilot"].classes)
+        else read_mix(text, rows.classes)
         for text in target_mix or ()
     ]
-    asked["target_mix"] = mixes or None
     if out is not None:
-        check_request(epsilon=asked["epsilon"], delta=delta)
-        options.require_new(out, force, partial(look_at_first_rows, asked["pilot"]))
+        check_request(epsilon=epsilon, delta=delta)
+        options.require_new(out, force, partial(look_at_first_rows, rows))
     with progress("simulating", silent=as_json) as report:
-        made = pacshift.plan(**asked, progress=report)
+        answer = pacshift.plan(
+            rows,
+            epsilon=epsilon,
+            delta=delta,
+            method=chosen,
+            target_mix=mixes or None,
+            n_source=n_source,
+            n_target=n_target,
+            size=size,
+            progress=report,
+        )
     if out is not None:
         from matplotlib.figure import Figure
 
@@ -91,35 +98,28 @@ def plan(
         from pacshift.plots.axes import WIDTH
 
         figure = Figure(figsize=(WIDTH, 3.2), layout="constrained")
-        plan_curve(made, ax=figure.subplots())
+        plan_curve(answer, ax=figure.subplots())
         with atomic_write(out, overwrite=force) as draft:
             figure.savefig(draft, format=out.suffix[1:].lower(), dpi=200)
     if as_json:
-        print_json(_document(made, out))
+        print_json(_document(answer, out))
     else:
-        results().print(plain(made.explain()))
+        results().print(plain(answer.explain()))
         say_written(*([] if out is None else [out]))
 
 
-def mix_of_table(
-    path: Path, pilot: "CheckedRows | Tally", label: str | None, scores: str | None
-) -> "dict[Label, float]":
+def mix_of_table(path: Path, pilot: "CheckedRows", label: str | None, scores: str | None) -> "dict[Label, float]":
     """The mix of a table that is like the target: counted if it has labels, else the middle of its bounds."""
     import pacshift
     from pacshift.rows.arrow.files import open_source
     from pacshift.rows.arrow.table import read_rows
 
-    own = label if label in open_source([path], label=None, scores=scores).schema.names else None
+    has_labels = label in open_source([path], label=None, scores=scores).schema.names
     like: dict[str, Any] = {"scores": scores, "classes": pilot.classes, "softmax": pilot.softmax}
-    rows = read_rows(path, label=own, keep=False, **like)
-    if own is not None:
+    rows = read_rows(path, label=label if has_labels else None, keep=False, **like)
+    if has_labels:
         counts = rows.tally(soft=False).class_counts
         shares = counts / counts.sum()
-    elif isinstance(pilot, pacshift.Tally):
-        raise InputError(
-            f"{path} has no column {label!r}, and without labels its mix is estimated by rows of the pilot, but a "
-            "tally has none. Give the pilot as a table, or write the mix."
-        )
     else:
         bounds = pacshift.prevalence(pilot, rows).mix
         middle = (bounds.lower + bounds.upper) / 2
@@ -133,7 +133,7 @@ def read_mix(text: str, classes: "tuple[Label, ...]") -> dict[str, float]:
     >>> read_mix("no=0.25, yes=0.75", ("no", "yes"))
     {'no': 0.25, 'yes': 0.75}
     """
-    found: dict[str, float] = {}
+    shares: dict[str, float] = {}
     for part in text.split(","):
         name, _, share = (word.strip() for word in part.rpartition("="))
         try:
@@ -143,20 +143,24 @@ def read_mix(text: str, classes: "tuple[Label, ...]") -> dict[str, float]:
                 f"a mix is written as class=share,class=share; got {part.strip()!r}. The classes are "
                 f"{', '.join(map(str, classes))}."
             ) from None
-        if name in found:
+        if name in shares:
             raise InputError(f"the mix {text!r} names class {name!r} twice. Name every class once.")
-        found[name] = number
-    return found
+        shares[name] = number
+    return shares
 
 
-def _document(made: "Plan", out: Path | None) -> dict[str, Any]:
-    names = ("found", "n_source", "n_target", "size", "interval", "approximate", "epsilon", "delta", "bottleneck")
-    rows = zip(made.classes, made.class_rows.tolist(), strict=True)
+def _document(answer: "Plan", out: Path | None) -> dict[str, Any]:
+    names = ("solved_for", "n_source", "n_target", "size", "interval", "epsilon", "delta", "bottleneck")
+    rows = zip(answer.classes, answer.class_rows.tolist(), strict=True)
     return {
-        **{name: getattr(made, name) for name in names},
-        "interval": [None if math.isinf(end) else end for end in made.interval],
-        "bottleneck_share": made.bottleneck_share,
+        **{name: getattr(answer, name) for name in names},
+        "interval": [None if math.isinf(end) else end for end in answer.interval],
+        "bottleneck_share": answer.bottleneck_share,
         "class_rows": {str(name): count for name, count in rows},
-        "curve": {"over": made.curve_over, "rows": made.curve_rows.tolist(), "sizes": made.curve_sizes.tolist()},
+        "curve": {
+            "over": answer.curve_over,
+            "rows": answer.curve_rows.tolist(),
+            "sizes": answer.curve_sizes.tolist(),
+        },
         "picture": None if out is None else str(out),
     }

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -17,7 +17,6 @@ from pacshift.planning.pilot import Mixes, Pilot, check_mixes, make_pilot
 from pacshift.progress import Progress
 from pacshift.rows.base import CheckedRows
 from pacshift.scores.check import check_rate
-from pacshift.tally import Tally
 from pacshift.words.display import short_repr
 from pacshift.words.numbers import all_but, given, mean_size, percent
 
@@ -30,12 +29,12 @@ MAX_SEARCHED_VALUES = 4_000_000
 FAR_ENOUGH = 0.93
 """A size below this part of the wanted one is clearly smaller. Wider than the noise of a few draws; not
 measured."""
-CURVE_SPAN = 4.0
+CURVE_SPAN = 4
 """A curve around given rows goes from a quarter to four times as many: what one might still change. A round
 number."""
 COVERAGE = 0.9
 """Share of cases in which the interval of a plan is to hold the size that comes out. Measured on fresh
-certificates of the paper's panels: 97 % from rows, 72 % from tallies (benchmarks/results/plans.md)."""
+certificates of the paper's panels: 97 % (benchmarks/results/plans.md)."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -50,15 +49,12 @@ class Plan:
         Labelled source rows and unlabelled target rows.
     size : float
         Mean number of labels per set that these rows give.
-    found : {"size", "n_source", "n_target"}
+    solved_for : {"size", "n_source", "n_target"}
         Which of the three was found; the other two were given.
     interval : tuple of two floats
         Made to hold the one that was found in 90 % of cases: another pilot and other data give other numbers. A
         size is that of one future certificate. The page "How much data do I need?" says how often the interval
         held it. Infinite where no number of rows that was tried is enough.
-    approximate : bool
-        Whether the pilot is a tally of more than two classes. It tells sizes roughly, and the interval does not
-        cover this error.
     bottleneck : str, int, float or bool
         The class whose source rows are the first to add.
     bottleneck_share : float
@@ -80,7 +76,7 @@ class Plan:
     >>> scores, labels = Population.synthetic(2, strength=4, rng=0).draw([0.8, 0.2], 1500, rng=1)
     >>> made = plan(scores, labels, epsilon=0.1, delta=0.05, target_mix=[0.5, 0.5], n_source=4000, n_target=900,
     ...             method="PS-LW")
-    >>> made.found, made.interval[0] < made.size < made.interval[1]
+    >>> made.solved_for, made.interval[0] < made.size < made.interval[1]
     ('size', True)
     """
 
@@ -89,9 +85,8 @@ class Plan:
     n_source: int
     n_target: int
     size: float
-    found: Literal["size", "n_source", "n_target"]
+    solved_for: Literal["size", "n_source", "n_target"]
     interval: tuple[float, float]
-    approximate: bool
     bottleneck: Label
     bottleneck_share: float
     class_rows: IntArray
@@ -114,14 +109,12 @@ class Plan:
         low, high = self.interval
         rows = f"{self.n_source:,} labelled source rows and {self.n_target:,} unlabelled target rows"
         start = f"With {rows}, expect {mean_size(self.size)} labels per set"
-        if self.found == "size":
+        if self.solved_for == "size":
             answer = f"{start} ({mean_size(low)} to {mean_size(high)} in about 90 % of repetitions)."
         else:
-            kind = "source" if self.found == "n_source" else "target"
+            kind = "source" if self.solved_for == "n_source" else "target"
             most = "more than was tried" if math.isinf(high) else f"{high:,.0f}"
             answer = f"{start}. Needed {kind} rows: in about 90 % of repetitions {low:,.0f} to {most}."
-        if self.approximate:
-            answer += " A tally of more than two classes tells sizes roughly: the interval does not cover this."
         promise = f"At most {given(self.epsilon)} missed, confidence {all_but(self.delta)}."
         fewest = self.class_rows[list(self.classes).index(self.bottleneck)]
         return (
@@ -133,7 +126,7 @@ class Plan:
 
 @one_blas_thread()
 def plan(
-    pilot: ScoresLike | CheckedRows | Tally,
+    pilot: ScoresLike | CheckedRows,
     labels: LabelsLike | None = None,
     *,
     epsilon: float = EPSILON,
@@ -155,17 +148,16 @@ def plan(
 
     Parameters
     ----------
-    pilot : array_like, frame, Rows or Tally
+    pilot : array_like, frame or Rows
         Scores of some labelled rows, one column per class, or what ``read`` gives. Of more than 50,000 rows so
-        many are chosen, equally of all classes or all that a class has; the interval covers this. Or the tally of
-        labelled and unlabelled rows; the size is then approximate for more than two classes.
+        many are chosen, equally of all classes or all that a class has; the interval covers this.
     labels : array_like, optional
-        True labels of the scores; not for rows that were read, nor for a tally.
+        True labels of the scores; not for rows that were read.
     epsilon, delta : float
         What the certificate will promise, as in ``calibrate``. Defaults: 0.1 and 0.05.
-    target_mix : mapping, array_like, or list of them, optional
+    target_mix : mapping, array_like, or list of them
         Expected share of each class on the target, scaled to add up to 1. With several mixes the plan is for the
-        worst. Default for a tally: the mix of its unlabelled rows.
+        worst.
     n_source, n_target : int, optional
         Labelled source rows and unlabelled target rows.
     size : float, optional
@@ -200,7 +192,7 @@ def plan(
     >>> 500 < needed.n_source < 20000
     True
     """
-    asked = Question(n_source, n_target, size)
+    question = Question(n_source, n_target, size)
     chosen = resolve_method(method)
     if chosen.needs_weights or chosen.needs_soft or chosen.default_score != "probability":
         raise InputError(
@@ -208,12 +200,12 @@ def plan(
         )
     world = make_pilot(pilot, labels, classes)
     mixes = check_mixes(world, source_mix, target_mix)
-    asked.require_at_most(MAX_VALUES // len(world.classes))
+    question.require_at_most(MAX_VALUES // len(world.classes))
     task = Task(epsilon=check_rate(epsilon, "epsilon"), delta=check_rate(delta, "delta"), seed=rng)
     simulator = Simulator(world, mixes, chosen, task, progress)
 
-    curve = asked.curve(simulator)
-    rows = asked.answer(curve)
+    curve = question.curve(simulator)
+    rows = question.answer(curve)
     simulator.thresholds.clear()  # those of the answer are wanted, not those of the curve
     mean = float(simulator.sizes(*rows, simulator.effort.final_draws).mean())
     spread = half_width(simulator.sizes_of_pilots(*rows, simulator.effort.pilots), simulator.effort.final_draws)
@@ -229,15 +221,14 @@ def plan(
         n_source=rows[0],
         n_target=rows[1],
         size=mean,
-        found="size" if size is None else asked.over,
+        solved_for="size" if size is None else question.over,
         interval=interval,
-        approximate=world.approximate,
         bottleneck=world.classes[label],
         bottleneck_share=float(parts[label] / parts.sum()),
         class_rows=class_rows,
         classes=world.classes,
         target_mixes=np.array([mix.target for mix in mixes]),
-        curve_over=asked.over,
+        curve_over=question.over,
         curve_rows=curve.rows,
         curve_sizes=curve.sizes,
     )
@@ -252,11 +243,10 @@ class Question:
     size: float | None
 
     def __post_init__(self) -> None:
-        n_given = sum(value is not None for value in (self.n_source, self.n_target, self.size))
-        if n_given != 2:
+        if (n_said := 3 - [self.n_source, self.n_target, self.size].count(None)) != 2:
             raise InputError(
                 f"give two of {param('n_source=')}, {param('n_target=')} and {param('size=')}, and the third is "
-                f"found; got {n_given} of them."
+                f"found; got {n_said} of them."
             )
         if self.size is not None and not self.size > 0:
             raise InputError(
@@ -282,25 +272,23 @@ class Question:
         """Sizes around the source rows that are given, or along the rows that are looked for."""
         effort, n_classes, size = simulator.effort, len(simulator.pilot.classes), self.size
         if size is None:
-            given = int(self.n_source or 0)
-            first, last = max(MIN_ROWS, int(given / CURVE_SPAN)), int(given * CURVE_SPAN)
-            last = min(MAX_VALUES // n_classes, last)
+            n_source = int(self.n_source or 0)
+            first = max(MIN_ROWS, n_source // CURVE_SPAN)
+            last = min(MAX_VALUES // n_classes, n_source * CURVE_SPAN)
         else:
             first, last = max(MIN_ROWS, 10 * n_classes), MAX_SEARCHED_VALUES // n_classes
-        curve = Curve.empty()
+        curve = Curve()
         for n_rows in np.unique(np.geomspace(first, max(last, first), effort.points).astype(np.int64)).tolist():
-            curve = curve.with_point(n_rows, simulator.sizes(*self.at(n_rows), effort.draws))
+            curve.add(n_rows, simulator.sizes(*self.at(n_rows), effort.draws))
+            sizes = curve.sizes
             # Where the wanted size was reached clearly, or at two points, more rows only cost more time.
-            if size is not None and (
-                curve.sizes[-1] < FAR_ENOUGH * size or np.count_nonzero(curve.sizes <= size) >= 2
-            ):
+            if size is not None and (sizes[-1] < FAR_ENOUGH * size or np.count_nonzero(sizes <= size) >= 2):
                 break
         if size is None:
             return curve
         for _ in range(effort.refinements):  # more draws where the curve reaches the wanted size
             if not math.isinf(needed := curve.rows_for(size)):
-                sizes = simulator.sizes(*self.at(round(needed)), effort.final_draws)
-                curve = curve.with_point(round(needed), sizes)
+                curve.add(round(needed), simulator.sizes(*self.at(round(needed)), effort.final_draws))
         return curve
 
     def answer(self, curve: "Curve") -> tuple[int, int]:
@@ -421,57 +409,44 @@ class Simulator:
         return max(sizes)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Curve:
-    """Points of simulated sizes; ``draws`` says how many certificates each mean is over.
+    """Points of simulated sizes: those of all certificates that were made at each number of rows.
 
-    More rows never make sets larger on average, so the points are smoothed to a curve that does not grow.
+    More rows never make sets larger on average, so the means are smoothed to a curve that does not grow.
     """
 
-    rows: IntArray
-    means: FloatArray
-    draws: IntArray
+    def __init__(self, points: Mapping[int, Sequence[float]] | None = None) -> None:
+        self._points = {n_rows: list(sizes) for n_rows, sizes in (points or {}).items()}
 
-    @classmethod
-    def empty(cls) -> "Curve":
-        return cls(np.empty(0, np.int64), np.empty(0), np.empty(0, np.int64))
+    def add(self, n_rows: int, sizes: FloatArray) -> None:
+        """Add a point, or more sizes to one that is there."""
+        self._points.setdefault(n_rows, []).extend(sizes.tolist())
 
-    def with_point(self, n_rows: int, sizes: FloatArray) -> "Curve":
-        """The curve with one point more, or with more draws at a point that it has.
-
-        >>> Curve.empty().with_point(100, np.array([2.0])).with_point(100, np.array([1.0])).means
-        array([1.5])
-        """
-        place = int(np.searchsorted(self.rows, n_rows))
-        if n_rows in self.rows:
-            means, draws = self.means.copy(), self.draws.copy()
-            draws[place] += len(sizes)
-            means[place] += (sizes.mean() - means[place]) * len(sizes) / draws[place]
-            return Curve(self.rows, means, draws)
-        return Curve(
-            np.insert(self.rows, place, n_rows),
-            np.insert(self.means, place, sizes.mean()),
-            np.insert(self.draws, place, len(sizes)),
-        )
+    @property
+    def rows(self) -> IntArray:
+        """Numbers of rows, rising."""
+        return np.array(sorted(self._points), np.int64)
 
     @property
     def sizes(self) -> FloatArray:
         """The smoothed means."""
-        return np.asarray(scipy.optimize.isotonic_regression(self.means, weights=self.draws, increasing=False).x)
+        drawn = [self._points[n_rows] for n_rows in sorted(self._points)]
+        means, weights = [np.mean(sizes) for sizes in drawn], [len(sizes) for sizes in drawn]
+        return np.asarray(scipy.optimize.isotonic_regression(means, weights=weights, increasing=False).x)
 
     def rows_for(self, size: float) -> float:
         """Rows that give this size, between the points on a logarithmic scale; infinite where none does.
 
-        >>> curve = Curve(np.array([100, 10_000]), np.array([2.0, 1.0]), np.array([1, 1]))
+        >>> curve = Curve({100: [2.5, 1.5], 10_000: [1.0]})
         >>> round(curve.rows_for(1.5)), curve.rows_for(3.0), curve.rows_for(0.5)
         (1000, 100.0, inf)
         """
-        sizes = self.sizes
+        rows, sizes = self.rows, self.sizes
         if size < sizes[-1]:
             return math.inf
         place = int(np.argmax(sizes <= size))
         if place == 0:
-            return float(self.rows[0])
-        low, high = np.log(self.rows[place - 1 : place + 1])
+            return float(rows[0])
+        low, high = np.log(rows[place - 1 : place + 1])
         above, below = sizes[place - 1 : place + 1]
         return float(np.exp(low + (high - low) * (above - size) / (above - below)))

@@ -335,7 +335,7 @@ def plan_curve(plan: Plan, *, ax: Axes | None = None) -> Axes:
     ax.plot(plan.curve_rows, plan.curve_sizes, "-", color=TARGET, linewidth=2, label="mean size")
     rows = getattr(plan, plan.curve_over)
     low, high = plan.interval
-    if plan.found == "size":
+    if plan.solved_for == "size":
         ax.vlines(rows, low, high, color=UNDECIDED, linewidth=4, label="about 90 % of cases")
     else:
         right = min(high, float(plan.curve_rows[-1]))
