@@ -12,7 +12,7 @@ from benchmarks.differing import Pair, made_up, pairs
 from benchmarks.hunt import counted
 from benchmarks.lab import Blocks, Lab, first_labels, quiet
 from benchmarks.page import report
-from pacshift import AssumptionError, calibrate
+from pacshift import AssumptionError, Rows, calibrate
 from pacshift.arrays import BoolArray, FloatArray
 from paper.experiments.summary import markdown_table
 
@@ -70,7 +70,7 @@ def draw(pair: Pair, labels: Sequence[int], sizes: tuple[int, int], trial: int) 
     ask, sets = partial(calibrate, epsilon=EPSILON, delta=DELTA), []
     with quiet():
         for n in labels:
-            by_labels = ask(*source, target, method="PS-T", target_labels=first_labels(truth, n))
+            by_labels = ask(*source, Rows(target, first_labels(truth, n)), method="PS-T")
             alone = ask(target[:n], truth[:n], None, method="PS")
             sets.append([judge(pair, each.thresholds) for each in (by_labels, alone)])
         try:
@@ -130,5 +130,5 @@ def error_by_labels(pair: Pair, trial: int) -> float:
     source = pair.source.draw(pair.source_mix, KEPT_SOURCE, rng)
     target, truth = pair.target.draw(pair.target_mix, KEPT_TARGET, rng)
     known = first_labels(truth, KEPT_LABELS)
-    certificate = calibrate(*source, target, epsilon=EPSILON, delta=OFTEN, method="PS-T", target_labels=known)
+    certificate = calibrate(*source, Rows(target, known), epsilon=EPSILON, delta=OFTEN, method="PS-T")
     return pair.target.error(certificate.thresholds, pair.target_mix)

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import softmax
 
 from benchmarks.lab import Blocks, Lab, first_labels, quiet
-from pacshift import AssumptionError, Certificate, Population, Tally, calibrate
+from pacshift import AssumptionError, Certificate, Oracle, Population, Rows, Tally, calibrate
 from pacshift.methods import METHODS
 from pacshift.methods.base import Method
 from pacshift.methods.guarantee import MEANINGS
@@ -99,10 +99,11 @@ def measure(size: int, trials: int) -> dict[str, Outcomes]:
                 with quiet():  # counted in the last column
                     if method.needs_labels:  # then by rows
                         labels = first_labels(target[1], N_LABELS)
-                        certificate = calibrate(*source, target[0], target_labels=labels, **request)
+                        certificate = calibrate(*source, Rows(target[0], labels), **request)
                     else:
-                        weights = TARGET_MIX / SOURCE_MIX if method.needs_weights else None
-                        certificate = calibrate(tallies[score], weights=weights, **request)
+                        if method.needs_weights:
+                            request["method"] = Oracle(weights=TARGET_MIX / SOURCE_MIX)
+                        certificate = calibrate(tallies[score], **request)
             except AssumptionError:
                 outcomes[name].counts["refused"] += 1
             else:

@@ -15,6 +15,7 @@ from pacshift import (
     Certificate,
     InputError,
     LabelSheet,
+    Rows,
     Tally,
     accept,
     calibrate,
@@ -24,8 +25,23 @@ from pacshift.arrays import FloatArray
 from pacshift.methods import Method
 
 
-def certify(*data: Any, method: Method, epsilon: float, never_empty: bool = False, **asked: Any) -> Certificate:
+def certify(
+    source: Any,
+    labels: Any = None,
+    target: Any = None,
+    *,
+    method: Method,
+    epsilon: float,
+    groups: Any = None,
+    target_groups: Any = None,
+    target_labels: Any = None,
+    never_empty: bool = False,
+    **asked: Any,
+) -> Certificate:
     """``calibrate``, or ``accept`` for what accepts or asks."""
+    data: tuple[Any, ...] = (source,)
+    if not isinstance(source, Tally):
+        data = Rows(source, labels, groups=groups), Rows(target, target_labels, groups=target_groups)
     if method.guarantee == "pac-accepted":
         return accept(*data, error=epsilon, **asked)
     made = calibrate(*data, method=method, epsilon=epsilon, **asked)
@@ -98,7 +114,7 @@ def _from_tally(
         places = [place for place, label in enumerate(labels) if label is not None]
         known = [labels[place] for place in places]
         classes = range(sample.source.shape[1])
-        given["target_labels"] = Tally.from_scores(sample.target[places], known, classes=classes, **counting)
+        given["labelled"] = Tally.from_scores(sample.target[places], known, classes=classes, **counting)
     return certify(tally, method=method, **given)
 
 
@@ -130,9 +146,7 @@ def _by_sheet(
 
     Somebody ``lazy`` leaves out, of the whole sheet, every second row whose label has not the top score.
     """
-    given: dict[str, Any] = {
-        name: value for name, value in asked.items() if name not in ("target_labels", "labels_per")
-    }
+    given: dict[str, Any] = {name: value for name, value in asked.items() if name != "target_labels"}
     given |= _ids(sample)
     filled = _filled(sample.target, sample.target_labels, asked, groups=sample.target_groups)
     if filled is None:
@@ -163,7 +177,7 @@ def _filled(
     for looks in (3, 2):
         early = sorted({n_labels * number // looks for number in range(1, looks)})
         try:
-            sheet = label_sheet(target, budget=n_labels, looks=early, groups=groups, **rates)
+            sheet = label_sheet(Rows(target, groups=groups), budget=n_labels, looks=early, **rates)
         except InputError:  # too few labels for so many looks, or none
             continue
         named = ["?" if label == NEW_KIND else int(label) for label in truth[sheet.rows]]
@@ -180,7 +194,7 @@ def _labels_as_source(sample: Sample, method: Method, asked: dict[str, Any]) -> 
     """Labelled target rows stand for the source, too."""
     places = [place for place, label in enumerate(asked["target_labels"]) if label is not None]
     labels = [asked["target_labels"][place] for place in places]
-    return calibrate(sample.target[places], labels, sample.target, method=method, **asked)
+    return certify(sample.target[places], labels, sample.target, method=method, **asked)
 
 
 ROUTES: dict[str, Callable[[Sample, Method, dict[str, Any]], Certificate]] = {

@@ -85,7 +85,7 @@ NAMED = {
         Try("ids, 0 to 598, PS-LP", world.patients_world(599), DEFAULT, 0.05, route="groups", ids="numbers"),
         Try("ids, patient_0 to 1130", world.patients_world(1131), BY_CLASS, 0.05, route="groups", ids="patient_"),
         Try("ids, alike on both sides", world.two_kinds_world(), Subject(MIX), 0.05, route="groups"),
-        labelled("one label per patient", world.visits_world(), share=1, route="groups", labels_per="group"),
+        labelled("labels of whole patients", world.visits_world(), share=1, route="groups"),
         labelled("looks, largest thresholds", world.labels_world(340), share=1, route="sheet, largest thresholds"),
         labelled("blank rows of a sheet", world.labels_world(340), share=1, route="sheet, left blank"),
         labelled("shares and labels", world.two_kinds_world(), Subject(MIX)),
@@ -198,7 +198,6 @@ def random_try(number: int) -> Try:
         cap=float(rng.choice([0.5, 1.0, 1.5, 3.0])),
         slack=float(rng.choice([0.0, 0.01, 0.2])),
         label_share=float(rng.choice([0.01, 0.1, 0.5, 1.0])),
-        labels_per=str(rng.choice(["row", "group"])) if route == "groups" else "row",
         ids=str(rng.choice([*IDS])),
         floats=floats,
     )

@@ -18,7 +18,7 @@ from pacshift.arrays import FloatArray, IntArray
 from pacshift.assumption import check_assumption
 from pacshift.bounds import Interval
 from pacshift.certification.prevalence import prevalence
-from pacshift.methods import METHODS, Method
+from pacshift.methods import METHODS, Method, Oracle
 from pacshift.methods.accept import Accept
 from pacshift.mix.prevalence import check_known_mix
 from pacshift.scores.transforms import TRANSFORMS
@@ -105,18 +105,20 @@ Option = Callable[["Try", Sample, np.random.Generator], dict[str, Any]]
 
 
 def _some_labels(case: "Try", sample: Sample, rng: np.random.Generator) -> dict[str, Any]:
-    """Labels of random target rows, or of one random row in each of some random groups.
+    """Labels of random target rows, or of all rows of random groups.
 
     A row of a new kind has none of the labels, so it gets none.
     """
-    order = rng.permutation(len(sample.target))
-    if case.labels_per == "group":
-        _, first = np.unique(np.asarray(sample.target_groups)[order], return_index=True)
-        order = rng.permutation(order[first])
-    chosen = set(order[: int(np.ceil(case.label_share * len(order)))].tolist())
-    known = [int(y) if place in chosen and y != NEW_KIND else None for place, y in enumerate(sample.target_labels)]
-    design = {"labels_per": case.labels_per} if case.route in WITH_GROUPS else {}
-    return {"target_labels": known} | design if any(label is not None for label in known) else {}
+    units = np.arange(len(sample.target))
+    if case.route in WITH_GROUPS:
+        _, units = np.unique(np.asarray(sample.target_groups), return_inverse=True)
+    order = rng.permutation(int(units.max()) + 1)
+    is_chosen = np.isin(units, order[: int(np.ceil(case.label_share * len(order)))])
+    known = [
+        int(y) if chosen and y != NEW_KIND else None
+        for chosen, y in zip(is_chosen, sample.target_labels, strict=True)
+    ]
+    return {"target_labels": known} if any(label is not None for label in known) else {}
 
 
 def _known_mix(case: "Try", sample: Sample, rng: np.random.Generator) -> dict[str, Any]:
@@ -139,12 +141,12 @@ IDS: dict[str, Callable[[IntArray, int], list[str]]] = {
 FLOATS = (("float64", "float64"), ("float64", "float32"), ("float32", "float64"))
 """Types of the scores where sets are made, and where they are used."""
 
-ONE_LABEL = "one label per group"
+WHOLE_GROUPS = "labels of whole groups"
 
 DESIGNS = (
     *(f"{ids} as ids" for ids in IDS),
     *(sizes_in_words(sizes) for sizes in SIZES),
-    ONE_LABEL,
+    WHOLE_GROUPS,
     *(route for route in ROUTES if route.startswith("sheet, ")),
     *(f"made in {made}, used in {used}" for made, used in FLOATS[1:]),
 )
@@ -194,8 +196,6 @@ class Try:
     slack: float = 0.0
     """How far bounds of ``known_mix`` lie from the truth."""
     label_share: float = 0.1
-    labels_per: str = "row"
-    """Who gets a label: random rows, or one random row of each of some groups."""
     ids: str = "random text"
     floats: tuple[str, str] = FLOATS[0]
 
@@ -248,8 +248,8 @@ class Try:
         found = [self.route, f"made in {self.floats[0]}, used in {self.floats[1]}"]
         if self.route in WITH_GROUPS:
             found += [f"{self.ids} as ids", sizes_in_words(self.world.sizes)]
-        if "target_labels" in self.options and self.labels_per == "group":
-            found.append(ONE_LABEL)
+        if "target_labels" in self.options and self.route in WITH_GROUPS:
+            found.append(WHOLE_GROUPS)
         return [design for design in DESIGNS if design in found]
 
     def served(self, scores: FloatArray) -> FloatArray:
@@ -279,7 +279,7 @@ def _calibrated(case: Try, sample: Sample, asked: dict[str, Any]) -> Outcome:
     method, world = case.method, case.world
     request = asked | {"epsilon": world.epsilon, "delta": case.delta, "rng": case.seed}
     if method.needs_weights:
-        request["weights"] = world.weights
+        method = Oracle(weights=world.weights)
     certificate = ROUTES[case.route](sample, method, request)
     return judge(case, certificate)
 
@@ -386,11 +386,11 @@ def _bounded(case: Try, sample: Sample, asked: dict[str, Any]) -> Outcome:
     With labels these alone answer, and say nothing of recall and accuracy.
     """
     tally = both_sides(sample, grid=case.route == "grid", in_groups=case.route == "groups")
-    labels, _ = asked.pop("target_labels", None), asked.pop("labels_per", None)
+    labels = asked.pop("target_labels", None)
     if labels is not None:
         places = [place for place, label in enumerate(labels) if label is not None]
         few = Tally.from_scores(sample.target[places], [labels[place] for place in places], classes=tally.classes)
-        asked["target_labels"] = few
+        asked["labelled"] = few
     found = prevalence(tally, delta=case.delta, **asked)
     mix, recall = np.array(case.world.mix), case.world.target_law.recall
     accuracy = Interval(np.array(found.accuracy), np.array(found.accuracy_at_most))

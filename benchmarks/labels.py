@@ -14,7 +14,7 @@ import numpy as np
 from benchmarks.differing import PEOPLE, Pair, made_up, people
 from benchmarks.lab import Blocks, Lab, first_labels, quiet
 from benchmarks.page import report
-from pacshift import Population, calibrate, label_sheet, next_labels
+from pacshift import Population, Rows, calibrate, label_sheet, next_labels
 from pacshift.arrays import FloatArray, IntArray
 from paper.experiments.datasets import load_dataset, load_scores
 from paper.experiments.summary import markdown_table
@@ -73,7 +73,7 @@ def trial(population: Population, mix: FloatArray, n_labels: int, seed: int) -> 
     known = first_labels(truth, n_labels) if n_labels else None
     with quiet():
         certificate = calibrate(
-            *source, target, epsilon=EPSILON, delta=DELTA, classes=population.classes, target_labels=known
+            *source, Rows(target, known), epsilon=EPSILON, delta=DELTA, classes=population.classes
         )
     return population.size(certificate.thresholds, even), population.error(certificate.thresholds, even)
 

@@ -40,7 +40,7 @@ def measured(n_classes: int, repeats: int) -> Iterator[tuple[str, ...]]:
     """The lines of one number of classes."""
     scores, labels, _ = both_domains(40 * n_classes, n_classes)
     logits = np.log(scores) + 1.0
-    certify = partial(calibrate, source_labels=labels, target_scores=None, method="PS-LW", epsilon=0.3, delta=0.05)
+    certify = partial(calibrate, labels=labels, target=None, method="PS-LW", epsilon=0.3, delta=0.05)
     plain, soft = certify(scores), certify(logits, softmax=True)
     calls: list[tuple[str, Certificate, Any, Callable[[Any], Any]]] = [
         ("`predictor.sets`", plain, scores[0], plain.predictor().sets),

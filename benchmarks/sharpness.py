@@ -140,8 +140,8 @@ def measure(panel: Panel, data: Dataset, trials: int) -> Line:
         target = population.draw(mix, panel.n_target, rng)[0]
         tally = Tally.from_scores(source, labels, soft=False) + Tally.from_target(target, soft=False)
         sample = partial(RowSample.of, source, labels, target)
-        task = Task(panel.epsilon, panel.delta, 0, panel.weights, partial(mean_sizes, target), sample=sample)
-        for name, method in METHODS.items():
+        task = Task(panel.epsilon, panel.delta, 0, partial(mean_sizes, target), sample=sample)
+        for name, method in (METHODS | {"ORACLE": Oracle(weights=panel.weights)}).items():
             rows = replace(task, sample=None) if name == FROM_COUNTS else task
             found[name].append(method.solve(tally, rows).thresholds)
         for kind, thresholds in by_kind(tally, panel, sample).items():

@@ -21,7 +21,7 @@ source, labels = patients(SUMMER, 10_000, rng=1)
 target, truth = patients(WINTER, 10_000, rng=2)  # the truth is used to count misses, not to calibrate
 
 table = pacshift.compare(
-    source, labels, target, target_labels=truth, classes=CLASSES, epsilon=0.1, delta=0.05, rng=0
+    source, labels, pacshift.Rows(target, truth), classes=CLASSES, epsilon=0.1, delta=0.05, rng=0
 )
 print(table)
 names = [row.method for row in table.rows]

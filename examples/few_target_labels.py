@@ -14,7 +14,7 @@ for place, count in enumerate([0, 100, 400, 1_600]):
     # The labelled rows must be a random sample of the target. Here rows come in random order.
     known = [label if row < count else None for row, label in enumerate(truth)] if count else None
     certificate = pacshift.calibrate(
-        source, labels, target, epsilon=0.1, delta=0.05, classes=CLASSES, target_labels=known
+        source, labels, pacshift.Rows(target, known), epsilon=0.1, delta=0.05, classes=CLASSES
     )
     size = certificate.sets(target).sum(axis=1).mean()
     assert certificate.prevalence is not None  # PS-LP bounds the label mix

@@ -53,7 +53,7 @@ some_labels = [label if known else None for label, known in zip(truth, chosen, s
 certified = {}
 for haze in misses:
     seen = hazy(target, haze)
-    certificate = pacshift.calibrate(source, labels, seen, target_labels=some_labels, **asked)
+    certificate = pacshift.calibrate(source, labels, pacshift.Rows(seen, some_labels), **asked)
     result = pacshift.evaluate(certificate.sets(seen), truth, classes=classes)
     certified[haze] = result.error
     print(f"haze {haze}, 400 labels: {result.size:.2f} labels per set, {100 * result.error:.1f} % missed.")

@@ -27,7 +27,10 @@ for _ in range(15):
     for way, (groups, target_groups) in zip(errors, ways, strict=True):
         try:
             certificate = pacshift.calibrate(
-                source, labels, target, epsilon=0.1, delta=0.05, groups=groups, target_groups=target_groups
+                pacshift.Rows(source, labels, groups=groups),
+                pacshift.Rows(target, groups=target_groups),
+                epsilon=0.1,
+                delta=0.05,
             )
             errors[way].append(pacshift.evaluate(certificate.sets(many), truth).error)
         except pacshift.AssumptionError:

@@ -22,7 +22,7 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +33,8 @@ import pyarrow.parquet as pq
 from typer.testing import CliRunner
 
 import pacshift
-from pacshift import Certificate, LabelSheet, Population, Tally
+from flat import flat
+from pacshift import Certificate, LabelSheet, Population, Rows, Tally
 from pacshift.cli import app
 from pacshift.files.codec import record
 
@@ -121,7 +122,7 @@ def write_tables() -> None:
     table("s32.parquet", rows["s"].astype("f4"), rows["s labels"])
     table("t32.parquet", rows["t"].astype("f4"))
     sheet(rows["t"]).save("sheet.csv")
-    sheet(rows["t"], groups=groups).save("sheetg.csv")
+    sheet(Rows(rows["t"], groups=groups)).save("sheetg.csv")
     sheet(rows["t"].astype("f4")).save("sheet32.csv")
     base().save("base.json")
     softmaxed().save("soft.json")
@@ -255,6 +256,14 @@ def counted(table: Any, *, grid: bool | None = None, sha256: bool = False, **rea
     return pacshift.read(table, **reading).tally(grid=grid, sha256=sha256)
 
 
+def whole_groups(groups: Any, labels: Any) -> list[Any]:
+    """The labels of all rows of every fourth group."""
+    names = sorted(set(groups.tolist()))[::4]
+    return [
+        label if group in names else None for group, label in zip(groups.tolist(), labels.tolist(), strict=True)
+    ]
+
+
 def in_memory() -> Iterator[tuple[str, Request]]:
     rows = data()
     S, ys, T = rows["s"], rows["s labels"], rows["t"]
@@ -267,7 +276,7 @@ def in_memory() -> Iterator[tuple[str, Request]]:
     lacking = S.copy()
     lacking[7, 1] = np.nan
 
-    calibrate = asking(pacshift.calibrate, file_of, **named)
+    calibrate = asking(partial(flat, pacshift.calibrate), file_of, **named)
     for method in METHODS:
         yield f"calibrate {method}", calibrate(S, ys, T, method=method)
         request = calibrate(logits_s.astype("f4"), ys, logits_t.astype("f4"), method=method, **single)
@@ -275,7 +284,7 @@ def in_memory() -> Iterator[tuple[str, Request]]:
         yield f"calibrate {method} groups seed", calibrate(S, ys, T, method=method, rng=7, **groups)
     options: dict[str, dict[str, Any]] = {f"score {score}": {"score": score} for score in SCORES}
     options |= {
-        "ORACLE": {"method": "ORACLE", "weights": [0.3, 1.0, 5.0]},
+        "ORACLE": {"method": pacshift.Oracle(weights=[0.3, 1.0, 5.0])},
         "PS-W strict": {"method": pacshift.PSW(intervals="strict")},
         "PS-W elimination": {"method": pacshift.PSW(intervals="elimination")},
         "PS-W class": {"method": pacshift.PSW(worst_case="class")},
@@ -284,7 +293,7 @@ def in_memory() -> Iterator[tuple[str, Request]]:
         "PS-T": {"target_labels": some, "method": "PS-T"},
         "target labels aps": {"target_labels": some, "score": "aps"},
         "sheet": {"labelled": sheet(T)},
-        "sheet groups": {"labelled": sheet(T, groups=rows["t groups"]), **groups},
+        "sheet groups": {"labelled": sheet(Rows(T, groups=rows["t groups"])), **groups},
     }
     each: tuple[dict[str, Any], ...] = (
         {"class_epsilon": 0.2},
@@ -295,22 +304,22 @@ def in_memory() -> Iterator[tuple[str, Request]]:
     options["all options"] = {"epsilon": 0.05} | each[0] | each[1] | each[2]
     for name, option in options.items():
         yield f"calibrate {name}", calibrate(S, ys, T, **option)
-    per_group: dict[str, Any] = {"target_labels": some, "labels_per": "row"}
-    request = calibrate(logits_s, ys, logits_t, softmax=True, **per_group, **groups)
+    of_groups = whole_groups(rows["t groups"], rows["t labels"])
+    request = calibrate(logits_s, ys, logits_t, softmax=True, target_labels=of_groups, **groups)
     yield "calibrate target labels groups softmax", request
     yield "calibrate without target", calibrate(S, ys, None, method="PS-LW")
     yield "calibrate NaN", calibrate(lacking, ys, T)
-    yield "calibrate NaN groups", calibrate(lacking, ys, T, groups=rows["s groups"])
+    yield "calibrate NaN groups", calibrate(Rows(lacking, ys, groups=rows["s groups"]), T)
     yield "calibrate refuted", calibrate(S, ys, rows["refuted"])
-    yield "calibrate refuted labels", calibrate(S, ys, rows["refuted"], target_labels=some)
+    yield "calibrate refuted labels", calibrate(S, ys, Rows(rows["refuted"], some))
     yield "calibrate sheet of another target", calibrate(S, ys, T[::-1], labelled=sheet(T))
     S32, T32 = S.astype("f4"), T.astype("f4")
     yield "calibrate sheet float32", calibrate(S32, ys, T32, labelled=sheet(T32))
 
-    accept = asking(pacshift.accept, file_of, error=0.1, **named)
+    accept = asking(partial(flat, pacshift.accept), file_of, error=0.1, **named)
     yield "accept", accept(S, ys, T)
     yield "accept limits", accept(S, ys, T, label_error=0.2)
-    yield "accept target labels groups", accept(S, ys, T, target_labels=some, labels_per="row", **groups)
+    yield "accept target labels groups", accept(S, ys, T, target_labels=of_groups, **groups)
     yield "accept sheet", accept(S, ys, T, labelled=sheet(T))
 
     both = Tally.from_scores(S, ys, **named) + Tally.from_target(T, **named)
@@ -323,7 +332,7 @@ def in_memory() -> Iterator[tuple[str, Request]]:
     verify = asking(pacshift.verify, verified)
     yield "tally verify", verify(pacshift.calibrate(grid), grid)
 
-    shares = asking(pacshift.prevalence, shares_of, **named)
+    shares = asking(partial(flat, pacshift.prevalence), shares_of, **named)
     yield "prevalence", shares(S, ys, T)
     yield "prevalence target labels", shares(S, ys, T, target_labels=some)
     yield "prevalence groups", shares(S, ys, T, **groups)
@@ -334,13 +343,13 @@ def in_memory() -> Iterator[tuple[str, Request]]:
     check = asking(pacshift.check, checked)
     yield "check", check(base(), L, yl)
     yield "check sets", check(base(), base().sets(L), yl)
-    yield "check groups", check(base(), L, yl, groups=rows["l groups"])
-    yield "check softmax groups", check(softmaxed(), logits(L), yl, groups=rows["l groups"])
+    yield "check groups", check(base(), Rows(L, yl, groups=rows["l groups"]))
+    yield "check softmax groups", check(softmaxed(), Rows(logits(L), yl, groups=rows["l groups"]))
     yield "check logits instead", check(base(), logits(L), yl)
     frame = pa.table({"id": range(len(L)), "c": L[:, 2], "b": L[:, 1], "a": L[:, 0]}).to_pandas()
     yield "check frame", check(base(), frame, yl)
 
-    compare = asking(pacshift.compare, compared, **named)
+    compare = asking(partial(flat, pacshift.compare), compared, **named)
     yield "compare", compare(S, ys, T)
     options_of_labels: dict[str, Any] = {"target_labels": rows["t labels"], "methods": ["PS-LP", "PS-LW", "APS"]}
     yield "compare labels groups", compare(S, ys, T, **options_of_labels, **groups)
@@ -351,16 +360,19 @@ def in_memory() -> Iterator[tuple[str, Request]]:
         "groups": (S, T, groups, {}),
         "softmax": (logits_s, logits_t, {}, {"softmax": True}),
         "labels": (S, T, {"target_labels": some}, {}),
-        "labels groups": (S, T, {"target_labels": some, **groups}, {"labels_per": "row"}),
+        "labels groups": (S, T, {"target_labels": of_groups, **groups}, {}),
     }
     for name, (scores, target, again, once) in designs.items():
-        made = pacshift.calibrate(scores, ys, target, **named, **again, **once)
-        yield f"verify {name}", verify(made, scores, ys, target, **again)
+        made = flat(pacshift.calibrate, scores, ys, target, **named, **again, **once)
+        yield (
+            f"verify {name}",
+            asking(partial(flat, partial(pacshift.verify, made)), verified)(scores, ys, target, **again),
+        )
     yield "verify another target", verify(base(), S, ys, T[:-1])
 
     label = asking(pacshift.label_sheet, sheet_of, budget=300, rng=3)
     yield "label", label(T, looks=(150,))
-    yield "label groups", label(T, groups=rows["t groups"], keep={"id": rows["t groups"]})
+    yield "label groups", label(Rows(T, groups=rows["t groups"]), keep={"id": rows["t groups"]})
     yield "sets", lambda: base().sets(T)
     yield "sets softmax float32", lambda: softmaxed().sets(logits_t.astype("f4"))
     yield "predictor", lambda: [base().predictor().sets(row) for row in T[:50]]

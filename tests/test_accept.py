@@ -10,12 +10,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+from flat import flat
 from pacshift import (
     AssumptionError,
     Certificate,
     InputError,
     Monitor,
     Population,
+    Rows,
     Tally,
     UninformativeWarning,
     accept,
@@ -200,7 +202,7 @@ def test_where_label_shift_is_refuted_it_refuses_or_labels_decide() -> None:
     names = np.array(LETTERS.classes, object)
     truth = np.roll(names, -1)[np.searchsorted(names, TRUTH)]  # the class whose column it is now
     labels = [name if row < 1500 else None for row, name in enumerate(truth)]
-    found = accept(SOURCE, KINDS, moved, **ASKED, target_labels=labels)
+    found = accept(SOURCE, KINDS, Rows(moved, labels), **ASKED)
     assert found.method == "ACCEPT-T"
     assert not found.facts.assumes_label_shift
     share, wrong = wrong_among_accepted(found, moved, truth)
@@ -307,7 +309,7 @@ def test_limits_of_labels_are_kept_said_and_made_again(limits: Any, n_labels: in
     asked = ASKED | {"label_error": limits}
     if n_labels:
         asked |= {"target_labels": [name if row < n_labels else None for row, name in enumerate(TRUTH)]}
-    found = accept(SOURCE, KINDS, TARGET, **asked)
+    found = flat(accept, SOURCE, KINDS, TARGET, **asked)
     assert found.label_error is not None
     expected = [0.1, 0.1, 0.1] if limits == 0.1 else [0.1, 1.0, 0.06]
     assert found.label_error.tolist() == expected
@@ -322,7 +324,7 @@ def test_limits_of_labels_are_kept_said_and_made_again(limits: Any, n_labels: in
     assert loaded.explain() == found.explain()
     assert "of those accepted as" in loaded.explain()
     same = {"target_labels": asked["target_labels"]} if n_labels else {}
-    assert verify(tmp_path / "a.json", SOURCE, KINDS, TARGET, **same).verdict == "match"
+    assert verify(tmp_path / "a.json", SOURCE, KINDS, Rows(TARGET, same.get("target_labels"))).verdict == "match"
 
 
 def test_check_judges_the_limits_of_labels(made: Certificate) -> None:
@@ -381,7 +383,7 @@ def test_where_no_label_can_keep_its_limit_it_says_so() -> None:
     assert found.trivial
     some = [name if row < 900 else None for row, name in enumerate(TRUTH)]
     with pytest.warns(UninformativeWarning, match="no rule passes"):
-        assert accept(SOURCE, KINDS, TARGET, **ASKED, label_error=0.001, target_labels=some).trivial
+        assert accept(SOURCE, KINDS, Rows(TARGET, some), **ASKED, label_error=0.001).trivial
 
 
 def test_where_the_limit_allows_it_all_is_accepted() -> None:
@@ -404,12 +406,12 @@ def test_what_is_too_much_under_label_shift_labels_alone_certify(n_classes: int,
     ):
         accept(scores[:2000], labels[:2000], scores[2000:], **asked)
     known = [int(label) if row < 600 else None for row, label in enumerate(labels[2000:])]
-    found = accept(scores[:2000], labels[:2000], scores[2000:], **asked, target_labels=known)
+    found = accept(scores[:2000], labels[:2000], Rows(scores[2000:], known), **asked)
     assert found.method == "ACCEPT-T"
     assert found.set_sizes is not None
     assert found.set_sizes[1] > 200
     assert f"{said} under label shift, got {n_classes}. This certificate rests on the 600" in " ".join(found.notes)
-    assert verify(found, scores[:2000], labels[:2000], scores[2000:], target_labels=known).verdict == "match"
+    assert verify(found, scores[:2000], labels[:2000], Rows(scores[2000:], known)).verdict == "match"
 
 
 @pytest.mark.parametrize("how", ["labels", "sheet"])
@@ -434,7 +436,7 @@ def test_rules_by_labels_are_planned_at_one_level_at_every_share_of_delta(
     refused = AssumptionError("label shift is rejected.")
     for refusal in (None, refused):
         monkeypatch.setattr(certify, "refusal_of", lambda *_, refusal=refusal: refusal)
-        accept(SOURCE, KINDS, TARGET, **ASKED, delta=0.1, label_error=0.1, **more)
+        flat(accept, SOURCE, KINDS, TARGET, **ASKED, delta=0.1, label_error=0.1, **more)
     n_looks = 2 if how == "sheet" else 1
     assert levels == pytest.approx([delta.DIRECT_SHARE * 0.1 / n_looks] * 2)
     beside, alone = paths

@@ -11,6 +11,7 @@ import pyarrow.parquet
 import pytest
 
 from commands import NAMES, Data, bad, good
+from flat import flat
 from pacshift import Certificate, InputError, Tally, __version__, calibrate
 from pacshift.certificate.provenance import Counting, Provenance
 from pacshift.files.origin import current_time
@@ -24,7 +25,8 @@ SCORES, LABELS = [[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]] * 40, [0, 1, 1] * 40
 
 
 def certify(**said: Any) -> Certificate:
-    return calibrate(SCORES, LABELS, None, epsilon=0.4, delta=0.1, method="PS", **said)
+    made: Certificate = flat(calibrate, SCORES, LABELS, epsilon=0.4, delta=0.1, method="PS", **said)
+    return made
 
 
 def origin(certificate: Certificate) -> Provenance:

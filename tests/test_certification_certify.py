@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
+from flat import with_weights
 from pacshift import (
     METHODS,
     AssumptionError,
@@ -51,11 +52,10 @@ def drawn(seed: int, n: int = 3000, *, junk: float = 0.0, kind: int = 0) -> Tall
 
 
 def certify(tally: Tally, method: str, **request: Any) -> Certificate:
-    weights = MIX["target"] / MIX["source"] if METHODS[method].needs_weights else None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UninformativeWarning)
-        asked = {"epsilon": 0.1, "delta": 0.1, "weights": weights, **request}
-        return calibrate(tally, method=method, rng=0, **asked)
+        chosen = with_weights(method, MIX["target"] / MIX["source"])
+        return calibrate(tally, method=chosen, rng=0, **{"epsilon": 0.1, "delta": 0.1, **request})
 
 
 def miss_rates(thresholds: FloatArray) -> FloatArray:
@@ -249,7 +249,6 @@ def test_methods_without_a_promise_about_the_target_are_not_refused(method: str)
     [
         ({"class_epsilon": 0}, "class_epsilon must lie strictly between 0 and 1"),
         ({"contamination": 0.1}, "contamination must be below epsilon"),
-        ({"weights": [1, 1, 1]}, "weights are the true weights for ORACLE; method PS-LW does not use"),
         ({"contamination": -0.1}, "contamination must be a share"),
         ({"contamination": "much"}, "contamination must be a share"),
         ({"known_mix": [0.1]}, "known_mix must be a dictionary"),

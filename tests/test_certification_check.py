@@ -342,12 +342,12 @@ def test_the_rows_that_a_certificate_was_made_from_are_no_evidence(options: dict
     assert (said in found.text) == (made.method != "PS-LW")  # which never looks at the target
     if made.method == "PS-LW":
         return
-    used = pacshift.calibrate(source, labels, target, epsilon=0.2, target_labels=truth, **options)
+    used = pacshift.calibrate(source, labels, pacshift.Rows(target, truth), epsilon=0.2, **options)
     found = check(used, target, truth)
     assert found.verdict == "no-evidence"
     assert "with 1,500 of whose labels the thresholds were found. Check labelled rows" in found.text
     some = [int(label) if row < 300 else None for row, label in enumerate(truth)]
-    used = pacshift.calibrate(source, labels, target, epsilon=0.2, target_labels=some, method="PS-T", **options)
+    used = pacshift.calibrate(source, labels, pacshift.Rows(target, some), epsilon=0.2, method="PS-T", **options)
     found = check(used, target, truth)
     assert (found.verdict, found.seen_as) == ("no-evidence", "target")
     assert "with 300 of whose labels the thresholds were found. Leave out the 300 labelled rows (" in found.text

@@ -13,7 +13,7 @@ from pacshift.certificate.file import to_document
 from pacshift.certification.counted import count
 from pacshift.certification.request import check_request
 from pacshift.methods import METHODS, Method, Solution, Task
-from pacshift.rows.memory import pair
+from pacshift.rows.rows import bind_pair
 from pacshift.scores.transforms import TRANSFORMS
 
 POPULATION = Population.synthetic(4, strength=3, rng=0)
@@ -97,7 +97,7 @@ def test_rows_are_checked_all_the_same(method: str, side: str) -> None:
 
 
 def test_who_asks_for_what_was_not_counted_is_told() -> None:
-    source, target = pair(SOURCE, LABELS, TARGET)
+    source, target = bind_pair(SOURCE, LABELS, TARGET)
     request = check_request(epsilon=0.1, delta=0.05)
     tally = count(source, target, METHODS["PS"](), request, TRANSFORMS["probability"]).tally
     assert (tally.n_source, tally.n_target) == (3000, 3000)

@@ -1,5 +1,6 @@
 """Rows of one patient are not independent: without groups promises break, with groups they hold."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,17 +10,17 @@ import pyarrow as pa
 import pytest
 from scipy.stats import beta, binomtest, norm
 
+import pacshift
+from flat import flat
 from pacshift import (
     AssumptionError,
     Certificate,
     InputError,
     Monitor,
+    Rows,
     Tally,
-    calibrate,
     check,
-    compare,
     label_sheet,
-    prevalence,
     read,
     verify,
 )
@@ -29,6 +30,10 @@ from pacshift.labels.labelled import sheet_scores
 from pacshift.report import render_report
 from pacshift.rows.arrow.table import read_rows
 from pacshift.tally.groups import Grouped
+
+calibrate, compare, prevalence = (
+    partial(flat, verb) for verb in (pacshift.calibrate, pacshift.compare, pacshift.prevalence)
+)
 
 EPSILON, DELTA = 0.1, 0.05
 EFFECT, NOISE = 1.2, 0.6
@@ -101,33 +106,9 @@ def test_ids_that_come_in_every_sample_keep_the_promise() -> None:
     for seed in range(40):
         rng = np.random.default_rng([3, seed])
         own = np.round(np.append(law.rvs(20 * n, random_state=rng), rng.uniform(0, 0.4, 600)), 1)
-        made = calibrate(np.column_stack([1 - own, own]), labels, None, method="PS-LW", groups=ids)
+        made = calibrate(Rows(np.column_stack([1 - own, own]), labels, groups=ids), None, method="PS-LW")
         broken += law.cdf(made.thresholds[1] - 0.05) > EPSILON
     assert binomtest(broken, 40, DELTA, alternative="greater").pvalue > 0.01
-
-
-@pytest.mark.montecarlo
-def test_one_label_per_patient_keeps_the_promise() -> None:
-    """Half of the patients have one visit, half have 20, which are hard: these must not drop out of the test."""
-    sizes, broken = np.repeat([1, 20], 300), 0
-    ids = np.repeat(np.arange(600), sizes)
-    for seed in range(20):
-        rng = np.random.default_rng([5, seed])
-
-        def scores(truth: IntArray, hard: Any, rng: np.random.Generator = rng) -> FloatArray:
-            own = 0.5 * rng.random(len(truth)) + np.where(rng.random(len(truth)) < hard, 0.0, 0.5)
-            return np.where(truth[:, None] == [0, 1], own[:, None], 1 - own[:, None])
-
-        truth, labels = rng.integers(0, 2, 600)[ids], rng.integers(0, 2, 2000)
-        target, known = scores(truth, np.repeat([0.02, 0.6], sizes[[0, -1]] * 300)), np.full(len(ids), None)
-        labelled = np.cumsum(sizes) - sizes + (rng.random(600) * sizes).astype(int)
-        known[labelled] = truth[labelled]
-        asked: dict[str, Any] = {"target_groups": ids, "target_labels": known, "method": "PS-T", "delta": 0.2}
-        made = calibrate(scores(labels, 0.1), labels, target, labels_per="group", **asked)
-        assert made.n_target_labels == 600
-        missed = np.interp(made.thresholds, [0, 0.5, 1], [0, 0.31, 1])
-        broken += missed.mean() > EPSILON
-    assert binomtest(broken, 20, 0.2, alternative="greater").pvalue > 0.01
 
 
 @pytest.mark.montecarlo
@@ -142,7 +123,7 @@ def test_visits_that_look_alike_count_as_often_as_they_are() -> None:
         of_truth = np.concatenate(scores)
         labels = rng.integers(0, 2, 400)[own]
         rows = np.where(labels[:, None] == [0, 1], of_truth[:, None], 1 - of_truth[:, None])
-        made = calibrate(rows, labels, None, method="PS", groups=own, epsilon=EPSILON, delta=DELTA)
+        made = calibrate(Rows(rows, labels, groups=own), None, method="PS", epsilon=EPSILON, delta=DELTA)
         broken += made.thresholds[0] > 0.3
     assert binomtest(broken, 30, DELTA, alternative="greater").pvalue > 0.01
 
@@ -163,31 +144,23 @@ def test_the_certificate_says_whom_it_is_about() -> None:
 
 
 def test_groups_of_one_side_alone() -> None:
-    made = calibrate(SOURCE, LABELS, TARGET[::5], groups=IDS)
+    made = calibrate(Rows(SOURCE, LABELS, groups=IDS), TARGET[::5])
     assert "one random case" not in made.explain()
     assert "source groups and target rows are independent" in made.explain()
     assert "The independent draws are groups, not rows (source)." in made.explain(full=True)
-    only_source = calibrate(SOURCE, LABELS, None, method="PS", groups=IDS)
+    only_source = calibrate(Rows(SOURCE, LABELS, groups=IDS), None, method="PS")
     assert "10 % of source cases (one random case per group) get a set" in only_source.explain()
-    other = calibrate(SOURCE[::5], LABELS[::5], TARGET, target_groups=TARGET_IDS)
+    other = calibrate(SOURCE[::5], LABELS[::5], Rows(TARGET, groups=TARGET_IDS))
     assert (other.n_source, other.n_target, other.source_grouped) == (400, 400, None)
 
 
 def test_equal_rows_of_a_group_with_and_without_labels_in_any_order() -> None:
     coarse, order = np.round(TARGET, 1), np.random.default_rng(3).permutation(len(TARGET))
-    labels = np.array([label if place % 2 else None for place, label in enumerate(TRUTH.tolist())], object)
+    labels = np.array([label if place < 1000 else None for place, label in enumerate(TRUTH.tolist())], object)
     ids = np.array(TARGET_IDS)
+    source = Rows(SOURCE, LABELS, groups=IDS)
     first, second = (
-        calibrate(
-            SOURCE,
-            LABELS,
-            coarse[rows],
-            target_labels=labels[rows],
-            groups=IDS,
-            target_groups=ids[rows],
-            labels_per="row",
-            method="PS-T",
-        )
+        calibrate(source, Rows(coarse[rows], labels[rows], groups=ids[rows]), method="PS-T")
         for rows in (np.arange(len(order)), order)
     )
     assert first.n_target_labels == second.n_target_labels
@@ -196,8 +169,8 @@ def test_equal_rows_of_a_group_with_and_without_labels_in_any_order() -> None:
 
 def test_a_label_that_is_no_class_is_refused_although_its_row_is_not_chosen() -> None:
     labels = ["no class", *TRUTH.tolist()[1:]]
-    with pytest.raises(InputError, match="target_labels: 1 label"):
-        calibrate(SOURCE, LABELS, TARGET, target_labels=labels, **BOTH)
+    with pytest.raises(InputError, match="target labels: 1 label"):
+        calibrate(SOURCE, LABELS, Rows(TARGET, labels), **BOTH)
 
 
 def test_a_class_that_a_logit_rules_out_is_no_fault_with_groups_either(tmp_path: Path) -> None:
@@ -205,8 +178,8 @@ def test_a_class_that_a_logit_rules_out_is_no_fault_with_groups_either(tmp_path:
     source[np.flatnonzero(LABELS == 0)[:50], 1] = target[np.flatnonzero(TRUTH == 0)[:50], 1] = -np.inf
     made = calibrate(source, LABELS, target, softmax=True, **BOTH)
     made.save(tmp_path / "c.json")
-    assert verify(tmp_path / "c.json", source, LABELS, target, **BOTH).verdict == "match"
-    assert check(made, target, TRUTH, groups=TARGET_IDS).evaluation.n == made.n_target
+    assert flat(partial(verify, tmp_path / "c.json"), source, LABELS, target, **BOTH).verdict == "match"
+    assert check(made, Rows(target, TRUTH, groups=TARGET_IDS)).evaluation.n == made.n_target
     tally = Tally.from_scores(source, LABELS, groups=IDS, softmax=True)
     tally += Tally.from_target(target, groups=TARGET_IDS, softmax=True)
     assert (tally.n_source, tally.n_target) == (made.n_source, made.n_target)
@@ -216,7 +189,7 @@ def test_a_class_that_a_logit_rules_out_is_no_fault_with_groups_either(tmp_path:
 
 
 def test_ids_that_are_in_both_earn_a_note() -> None:
-    made = calibrate(SOURCE, LABELS, TARGET, groups=IDS, target_groups=[*IDS[:10], *TARGET_IDS[10:]])
+    made = calibrate(Rows(SOURCE, LABELS, groups=IDS), Rows(TARGET, groups=[*IDS[:10], *TARGET_IDS[10:]]))
     assert any("2 group ids are in source and target" in note for note in made.notes)
     assert not any("group id" in note for note in calibrate(SOURCE, LABELS, TARGET, **BOTH).notes)
 
@@ -239,54 +212,34 @@ def test_tallies_give_the_same_certificate_and_say_what_was_not_checked() -> Non
 
 
 def test_target_labels_are_those_of_the_chosen_rows() -> None:
-    labels = [label if place % 2 else None for place, label in enumerate(TRUTH.tolist())]
-    made = calibrate(SOURCE, LABELS, TARGET, target_labels=labels, labels_per="row", **BOTH)
-    assert 100 < made.n_target_labels < 300
-    with pytest.raises(InputError, match=r"target_labels must have one entry per target row \(2,000\)"):
-        calibrate(SOURCE, LABELS, TARGET, target_labels=labels[:5], **BOTH)
+    labels = [label if place < 1000 else None for place, label in enumerate(TRUTH.tolist())]
+    made = calibrate(SOURCE, LABELS, TARGET, target_labels=labels, **BOTH)
+    assert made.n_target_labels == 200
+    with pytest.raises(InputError, match=r"target labels must have one entry per target row \(2,000\)"):
+        calibrate(SOURCE, LABELS, Rows(TARGET, labels[:5]), **BOTH)
     tally = Tally.from_scores(SOURCE, LABELS, groups=IDS) + Tally.from_target(TARGET, groups=TARGET_IDS)
     with pytest.raises(InputError, match="must both be counted with groups="):
-        calibrate(tally, target_labels=Tally.from_scores(TARGET[:100], TRUTH[:100]))
+        calibrate(tally, labelled=Tally.from_scores(TARGET[:100], TRUTH[:100]))
 
 
-def test_how_rows_were_chosen_to_be_labelled_is_asked_for_and_remembered(tmp_path: Path) -> None:
+def test_labels_of_rows_that_are_not_counted_are_refused_with_the_remedy() -> None:
     first = np.arange(0, 2000, 5) + np.random.default_rng(4).integers(0, 5, 400)  # one of each patient
     labels = [label if row in set(first[::2]) else None for row, label in enumerate(TRUTH.tolist())]
-    given: dict[str, Any] = {"target_labels": labels, **BOTH}
-    with pytest.raises(InputError, match=r"labels? on rows that are not the counted one of their group"):
-        calibrate(SOURCE, LABELS, TARGET, **given)
-    made = calibrate(SOURCE, LABELS, TARGET, method="PS-T", labels_per="group", **given)
-    assert made.n_target_labels == 200
-    assert made.target_grouped == Grouped(2000, labels_per="group")
-    assert "One random row was labelled in each of some random groups." in made.explain(full=True)
-    made.save(tmp_path / "made.json")
-    assert Certificate.load(tmp_path / "made.json").target_grouped == made.target_grouped
-    assert verify(tmp_path / "made.json", SOURCE, LABELS, TARGET, **given).verdict == "match"
-    with pytest.raises(InputError, match="no group has two labels, which has a chance below one in a million"):
-        calibrate(SOURCE, LABELS, TARGET, labels_per="row", **given)
-    labels[0] = labels[1] = 0
-    by_row = calibrate(SOURCE, LABELS, TARGET, method="PS-T", labels_per="row", **given)
-    assert by_row.n_target_labels < 80
-    assert "Rows were chosen to be labelled at random, whatever their group." in by_row.explain(full=True)
-    with pytest.raises(InputError, match=r"1 group has several labels"):
-        calibrate(SOURCE, LABELS, TARGET, labels_per="group", **given)
+    with pytest.raises(InputError, match=r"labels on rows that are not the counted one of their group.* sheet"):
+        calibrate(SOURCE, LABELS, Rows(TARGET, labels, groups=TARGET_IDS))
 
 
 def test_labels_of_whole_patients_and_of_counted_rows_need_no_design() -> None:
     ids = np.array(TARGET_IDS)
     whole = [label if row < 500 else None for row, label in enumerate(TRUTH.tolist())]
     assert calibrate(SOURCE, LABELS, TARGET, target_labels=whole, **BOTH).n_target_labels == 100
-    sheet = label_sheet(TARGET, budget=100, groups=ids, rng=1)
+    sheet = label_sheet(Rows(TARGET, groups=ids), budget=100, rng=1)
     counted = [label if row in set(sheet.rows) else None for row, label in enumerate(TRUTH.tolist())]
     assert calibrate(SOURCE, LABELS, TARGET, target_labels=counted, **BOTH).n_target_labels == 100
-    with pytest.raises(InputError, match="labels_per must be 'row', 'group' or None, got 'patient'"):
-        calibrate(SOURCE, LABELS, TARGET, target_labels=counted, labels_per="patient", **BOTH)  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="it needs target_labels= and target_groups="):
-        calibrate(SOURCE, LABELS, TARGET, target_labels=counted, labels_per="row")
 
 
 def test_compare_and_prevalence_count_one_row_per_group() -> None:
-    found = compare(SOURCE, LABELS, TARGET, methods=["PS-LW", "PS"], target_labels=TRUTH, **BOTH)
+    found = compare(SOURCE, LABELS, TARGET, target_labels=TRUTH, methods=["PS-LW", "PS"], **BOTH)
     assert all(made is not None and made.n_target == 400 for made in found.certificates)
     assert found.rows[0].error is not None
     assert prevalence(SOURCE, LABELS, TARGET, **BOTH).class_counts.sum() == 400
@@ -294,12 +247,24 @@ def test_compare_and_prevalence_count_one_row_per_group() -> None:
 
 def test_check_compares_one_row_per_group() -> None:
     made = calibrate(SOURCE, LABELS, TARGET, **BOTH)
-    found = check(made, TARGET, TRUTH, groups=TARGET_IDS)
+    found = check(made, Rows(TARGET, TRUTH, groups=TARGET_IDS))
     assert found.evaluation.n == 400
     order = np.random.default_rng(3).permutation(len(TARGET))
-    again = check(made, TARGET[order], TRUTH[order], groups=np.array(TARGET_IDS)[order])
+    again = check(made, Rows(TARGET[order], TRUTH[order], groups=np.array(TARGET_IDS)[order]))
     assert again.text == found.text
-    assert check(made, made.sets(TARGET), TRUTH, groups=TARGET_IDS).evaluation.n == 400
+    assert check(made, Rows(made.sets(TARGET), TRUTH, groups=TARGET_IDS)).evaluation.n == 400
+    assert (found.seen_as, found.verdict) == ("target", again.verdict)
+
+
+def test_check_notices_rows_of_groups_that_the_certificate_was_made_from() -> None:
+    """Other rows of the same groups are chosen where they are a target, so they are chosen once more."""
+    source, target = Rows(SOURCE, LABELS, groups=IDS), Rows(TARGET, TRUTH, groups=TARGET_IDS)
+    made = calibrate(source, target, method="PS-T")
+    assert made.n_target_labels == 400
+    assert (check(made, target).seen_as, check(made, target).verdict) == ("target", "no-evidence")
+    assert (check(made, source).seen_as, check(made, source).verdict) == ("source", "no-evidence")
+    other, truth, ids = patients(300, 5, 0.6, np.random.default_rng(8))
+    assert check(made, Rows(other, truth, groups=ids)).seen_as is None
 
 
 def test_the_estimator_passes_groups_on() -> None:
@@ -307,41 +272,38 @@ def test_the_estimator_passes_groups_on() -> None:
     model = PACClassifier().fit(logits[0][:1000], LABELS[:1000])
     model.calibrate(logits[0][1000:], LABELS[1000:], logits[1], groups=IDS[1000:], target_groups=TARGET_IDS)
     assert (model.certificate_.n_source, model.certificate_.n_target) == (200, 400)
-    given: dict[str, Any] = {"groups": IDS[1000:], "target_groups": TARGET_IDS}
-    given |= {"target_labels": [None if row % 5 else label for row, label in enumerate(TRUTH.tolist())]}
-    model.calibrate(logits[0][1000:], LABELS[1000:], logits[1], labels_per="group", **given)
-    made, scores = model.certificate_, model.estimator_.predict_proba(logits[1][::5])  # the labelled row of each
+    given: dict[str, Any] = {"groups": IDS[1000:], "target_groups": TARGET_IDS, "target_labels": TRUTH}
+    model.calibrate(logits[0][1000:], LABELS[1000:], logits[1], **given)
+    made, target = model.certificate_, Rows(model.estimator_.predict_proba(logits[1]), groups=TARGET_IDS)
     assert made.n_target_labels == 400
-    expected = made.with_set_sizes(scores).set_sizes
+    expected = made.with_set_sizes(target).set_sizes
     assert made.set_sizes is not None
     assert expected is not None
     assert np.array_equal(made.set_sizes, expected)
+    with pytest.raises(InputError, match="are about X_target, which is None"):
+        model.calibrate(logits[0][1000:], LABELS[1000:], target_groups=TARGET_IDS)
 
 
 def test_the_monitor_counts_one_row_per_group_and_period() -> None:
     monitor = Monitor(Tally.from_scores(SOURCE, LABELS, groups=IDS))
-    report = monitor.update(TARGET, period="May", groups=TARGET_IDS)
+    report = monitor.update(Rows(TARGET, groups=TARGET_IDS), period="May")
     assert report.rows == 400
     assert report.fresh is not None
     assert report.fresh.target_grouped == Grouped(2000)
     june, _, ids = patients(300, 5, 0.6, np.random.default_rng(8))
-    assert monitor.update(june, period="June", groups=ids).rows == 300
-    with pytest.raises(InputError, match="groups are those of rows, but a Tally was given"):
-        monitor.update(Tally.from_target(TARGET), groups=TARGET_IDS)
+    assert monitor.update(Rows(june, groups=ids), period="June").rows == 300
 
 
 def test_groups_of_a_target_that_is_not_there_or_of_other_rows_are_refused() -> None:
     frame = pd.DataFrame(SOURCE).assign(patient=IDS)
     with pytest.raises(InputError, match="different indexes"):
-        calibrate(frame[[0, 1]], LABELS, TARGET, groups=frame["patient"][::-1])
-    with pytest.raises(InputError, match="target_groups are about target rows, but target_scores is None"):
-        calibrate(SOURCE, LABELS, None, method="PS", target_groups=TARGET_IDS)
+        calibrate(Rows(frame[[0, 1]], LABELS, groups=frame["patient"][::-1]), TARGET)
 
 
 def test_a_sheet_by_group_draws_one_row_of_each_group_and_comes_back() -> None:
     """The rows of a sheet are among those that calibrate counts, in memory and in tables."""
     asked: dict[str, Any] = {"budget": 200, "looks": (100,), "rng": 1}
-    sheet = label_sheet(TARGET, groups=TARGET_IDS, keep={"who": TARGET_IDS}, **asked)
+    sheet = label_sheet(Rows(TARGET, groups=TARGET_IDS), keep={"who": TARGET_IDS}, **asked)
     who = [TARGET_IDS[row] for row in sheet.rows]
     assert len(set(who)) == 200
     assert sheet.n_target == 400

@@ -16,6 +16,7 @@ from pacshift import (
     Certificate,
     InputError,
     LabelSheet,
+    Rows,
     UnfinishedSheetError,
     UninformativeWarning,
     accept,
@@ -243,7 +244,7 @@ def test_with_a_sheet_contamination_is_taken_off_epsilon(monkeypatch: pytest.Mon
     some[:200] = world.truth[:200]
     data = world.source, world.labels, world.target
     calibrate(*data, labelled=world.filled(np.arange(200)), contamination=0.02, **world.rates)
-    calibrate(*data, target_labels=some, contamination=0.02, **world.rates)
+    calibrate(*data[:2], Rows(data[2], some), contamination=0.02, **world.rates)
     assert levels == pytest.approx([0.08, 0.08 / 0.98])
 
 

@@ -115,10 +115,11 @@ def test_plans_that_cannot_be_made(data: Data) -> None:
 
 def test_a_plan_reads_the_mix_off_a_table_that_is_like_the_target(data: Data) -> None:
     rows = read(data.source, label="label")
+    bound = rows.bind(name="source", role="source")
     bounds = prevalence(rows, read(data.target, like=rows)).mix
-    counted = mix_of_table(data.source, rows, "label", None)
+    counted = mix_of_table(data.source, bound, "label", None)
     assert list(counted.values()) == (rows.tally().class_counts / len(data.labels)).tolist()
-    estimated = np.array(list(mix_of_table(data.target, rows, "nothing", None).values()))
+    estimated = np.array(list(mix_of_table(data.target, bound, "nothing", None).values()))
     assert estimated.sum() == pytest.approx(1)
     assert (bounds.lower - 0.02 <= estimated).all()
     assert (estimated <= bounds.upper + 0.02).all()

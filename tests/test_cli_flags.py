@@ -24,8 +24,9 @@ SUBJECT = re.compile(r"^([a-z_]+)(?=: | (?:must|is|cannot) )")
 ROLES = {"source", "target", "table"}
 """What messages call the rows: "target: 3 rows cannot be used"."""
 NO_MESSAGES = {
+    ("errors.py", "groups"),
     ("methods/ps.py", "class_epsilon"),  # a reason, which certificates keep
-    ("certification/sheet_file.py", "looks"),  # a line of the sheet
+    ("labels/sheet_file.py", "looks"),  # a line of the sheet
     ("certification/check.py", "label"),  # a call, and so is the next one
     ("estimator.py", "labelled"),
 }
@@ -110,7 +111,7 @@ def test_the_library_does_not_speak_of_flags() -> None:
 def test_words_of_the_user_stay_as_they_are() -> None:
     scores, labels = [[0.9, 0.1], [0.2, 0.8]] * 50, [0, 1] * 50
     said = "it's for label=X, never_empty=True"
-    made = pacshift.calibrate(scores, labels, None, method="PS", note=said, model_id="score=1 v2")
+    made = pacshift.calibrate(scores, labels, None, method="PS").annotate(note=said, model_id="score=1 v2")
     with speak(CommandLine()):
         shown = made.explain(full=True)
     assert repr(said) in shown

@@ -54,21 +54,19 @@ def test_calibrate_and_check_by_group(folder: Path, tmp_path: Path) -> None:
     assert "this table has no such column: every row counts by itself" in without.stderr
 
 
-@pytest.mark.parametrize("labels_per", ["row", "group"])
-def test_the_design_of_labels_is_asked_for_and_verified(labels_per: str, folder: Path, tmp_path: Path) -> None:
-    """One visit of each of 200 patients has a label, or 400 visits."""
-    target, rng = pq.read_table(folder / "target.parquet"), np.random.default_rng(1)
-    labelled = set(4 * np.arange(200) + rng.integers(0, 4, 200))
-    if labels_per == "row":
-        labelled = set(rng.permutation(1200)[:400])
-    labels = [label if row in labelled else None for row, label in enumerate(target["label"].to_pylist())]
-    pq.write_table(target.append_column("truth", pa.array(labels)), tmp_path / "target.parquet")
+def test_labels_of_whole_groups_are_used_and_verified(folder: Path, tmp_path: Path) -> None:
+    """All visits of each of 200 patients have a label, or one of each."""
+    target = pq.read_table(folder / "target.parquet")
+
+    def calibrated(labelled: set[int]) -> tuple[object, ...]:
+        labels = [label if row in labelled else None for row, label in enumerate(target["label"].to_pylist())]
+        pq.write_table(target.append_column("truth", pa.array(labels)), tmp_path / "target.parquet")
+        return "calibrate", *both, "-m", "PS-T", "-o", tmp_path / "made.json", "--group", "patient_id", "-f"
+
     both = (folder / "source.parquet", tmp_path / "target.parquet", "--target-label", "truth")
-    words = "calibrate", *both, "-m", "PS-T", "-o", tmp_path / "made.json"
-    assert "--labels-per 'row', and only labels of counted rows" in bad(*words, "--group", "patient_id")
-    assert "needs --target-label and --group" in bad(*words, "--labels-per", labels_per)
-    good(*words, "--group", "patient_id", "--labels-per", labels_per)
-    assert (Certificate.load(tmp_path / "made.json").n_target_labels == 200) == (labels_per == "group")
+    assert "on rows that are not the counted one of their group" in bad(*calibrated(set(range(0, 800, 4))))
+    good(*calibrated(set(range(800))))
+    assert Certificate.load(tmp_path / "made.json").n_target_labels == 200
     assert "matches" in good("verify", tmp_path / "made.json", *both).stdout
 
 

@@ -17,7 +17,6 @@ from pacshift import Certificate, calibrate, read
     "words",
     [
         (),
-        ("-m", "ORACLE", "--weights", "0.5,1,2", "--class-epsilon", 0.2),
         ("-m", "WCP", "--score", "aps"),
     ],
     ids=lambda words: " ".join(map(str, words)),

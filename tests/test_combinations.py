@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from flat import flat
 from pacshift import (
     APS,
     LWCP,
@@ -27,6 +28,7 @@ from pacshift import (
     LabelSheet,
     Oracle,
     Population,
+    Rows,
     Tally,
     UninformativeWarning,
     calibrate,
@@ -63,14 +65,11 @@ class Refused:
 
 
 NOT_ABOUT_THE_TARGET = Refused("is about the target, but method {method} promises nothing there")
-UNUSED_WEIGHTS = Refused("weights are the true weights for ORACLE; method {method} does not use them")
-EVERY_MIX = Refused("target_labels cannot help method {method}: what it promises is for every label mix")
-NOT_PAC = Refused("target_labels cannot help method {method}: what it promises is not PAC on the target")
+EVERY_MIX = Refused("target labels cannot help method {method}: what it promises is for every label mix")
+NOT_PAC = Refused("target labels cannot help method {method}: what it promises is not PAC on the target")
 DISTORTED = Refused("contamination is not proven with method {method}. Use PS-LP")
 ASSUMES_NOTHING = Refused("is about label shift, of which method {method} assumes nothing")
-NOT_TUNED = Refused("class_balance is for tuned thresholds, which method {method} does not have")
-SAID_TWICE = Refused("Say it in one of the two places")
-TWO_WAYS = Refused("target_labels and labelled are two ways to say the same")
+TWO_WAYS = Refused("the target has labels, and labelled is a sheet: two ways to say the same")
 ADAPTIVE_ONLY = Refused("method APS needs a tally of adaptive scores")
 
 WITH_METHOD: dict[str, dict[str, Proven | Refused]] = {
@@ -86,8 +85,6 @@ WITH_METHOD: dict[str, dict[str, Proven | Refused]] = {
     "target_labels": dict.fromkeys(METHODS, Proven(LABELS))
     | dict.fromkeys(("PS", "APS", "PS-R", "WCP"), NOT_PAC)
     | {"PS-LW": EVERY_MIX, "LWCP": EVERY_MIX, "PS-T": Proven(BY_LABELS)},
-    "weights": dict.fromkeys(METHODS, UNUSED_WEIGHTS) | {"ORACLE": Proven("methods/index.md#oracle")},
-    "class_balance": dict.fromkeys(METHODS, NOT_TUNED) | {"PS-LP": Proven(TUNED)},
     "softmax": dict.fromkeys(METHODS, Proven(TOGETHER)),
     "groups": dict.fromkeys(METHODS, Proven(GROUPS)),
     "target_groups": dict.fromkeys(METHODS, Proven(GROUPS)),
@@ -102,17 +99,13 @@ TWO_OPTIONS = {
     ("class_epsilon", "contamination"): LIMIT,
     ("class_epsilon", "known_mix"): LIMIT,
     ("class_epsilon", "target_labels"): LABELS,
-    ("class_epsilon", "weights"): LIMIT,
     ("contamination", "known_mix"): KNOWN,
     ("contamination", "target_labels"): "methods/few-labels.md#rows-of-a-new-kind",
-    ("contamination", "weights"): CONTAMINATION,
     ("known_mix", "target_labels"): "methods/few-labels.md#bounds-of-the-mix",
-    ("known_mix", "weights"): KNOWN,
-    ("target_labels", "weights"): LABELS,
 } | {
     tuple(sorted((always, other))): section
     for section, names in (
-        (TOGETHER, ("score", "softmax", "class_balance")),
+        (TOGETHER, ("score", "softmax")),
         (GROUPS, ("groups", "target_groups")),
     )
     for always in names
@@ -124,11 +117,10 @@ TWO_OPTIONS |= {
     for pair, section in TWO_OPTIONS.items()
     if "target_labels" in pair and "labelled" not in pair
 }
-"""Where two options are proven together, with PS-LP, or with ORACLE where there are weights."""
+"""Where two options are proven together, with PS-LP."""
 
 NEVER_TOGETHER: dict[tuple[str, ...], Refused] = {
     ("labelled", "target_labels"): TWO_WAYS,
-    ("class_balance", "weights"): NOT_TUNED,
 }
 
 POPULATION = Population.synthetic(3, strength=3, rng=0, rows_per_class=400)
@@ -140,18 +132,16 @@ SCORES = [*(name for name in TRANSFORMS if name != "probability"), "own"]
 
 def filled_in(target: Any, groups: Any = None) -> LabelSheet:
     """The labels of 200 rows, by a sheet with two looks."""
-    sheet = label_sheet(target, budget=200, looks=(120,), epsilon=0.1, delta=0.1, rng=0, groups=groups)
+    sheet = label_sheet(Rows(target, groups=groups), budget=200, looks=(120,), epsilon=0.1, delta=0.1, rng=0)
     return sheet.with_labels(TRUTH[sheet.rows].tolist())
 
 
 VALUES: dict[str, Any] = {
     "class_epsilon": 0.15,
-    "class_balance": 6,
     "contamination": 0.02,
     "known_mix": {0: (0.1, 0.6), 2: (0.2, 0.7)},
     "target_labels": [*TRUTH[:200].tolist(), *[None] * 300],
     "labelled": filled_in(TARGET),
-    "weights": MIXES[1] / MIXES[0],
     "softmax": True,
     "groups": [f"source {place // 2}" for place in range(500)],
     "target_groups": [f"target {place // 2}" for place in range(500)],
@@ -166,7 +156,7 @@ VARIANTS: list[Method] = [
     ),
     *(PSC(intervals=intervals) for intervals in ("elimination", "strict", "hull")),
     *(kind(estimate=estimate) for kind in (PSR, WCP) for estimate in ("bbse-soft", "bbse", "bbse-ridge")),
-    *(PSLW(), PST(), Oracle(), PS(), APS(), LWCP()),
+    *(PSLW(), PST(), Oracle(weights=MIXES[1] / MIXES[0]), PS(), APS(), LWCP()),
 ]
 
 
@@ -177,8 +167,6 @@ def own_score(scores: Any) -> Any:
 def certify(method: Method, values: dict[str, Any], *, counted: bool) -> Certificate:
     """A certificate by arrays or, if ``counted``, by tallies."""
     asked: dict[str, Any] = {"method": method, "epsilon": 0.1, "delta": 0.1, "rng": 0}
-    if method.needs_weights:
-        asked["weights"] = VALUES["weights"]
     if method.needs_labels and "labelled" not in values:
         asked["target_labels"] = VALUES["target_labels"]
     score: Any = None
@@ -193,14 +181,16 @@ def certify(method: Method, values: dict[str, Any], *, counted: bool) -> Certifi
             rows = [np.log(rows) if asked.get("softmax") else rows for rows in (SOURCE, TARGET)]
             if "labelled" in asked:
                 asked["labelled"] = filled_in(rows[1], asked.get("target_groups"))
-            return calibrate(rows[0], SOURCE_LABELS, rows[1], score=score, **asked)
+            made: Certificate = flat(calibrate, rows[0], SOURCE_LABELS, rows[1], score=score, **asked)
+            return made
         how: dict[str, Any] = {"score": score_for(method, score)}
         own, others = asked.pop("groups", None), asked.pop("target_groups", None)
         source = Tally.from_scores(SOURCE, SOURCE_LABELS, soft=True, groups=own, **how)
         tally = source + Tally.from_target(TARGET, soft=True, groups=others)
         if "target_labels" in asked:
             some = None if others is None else others[:200]
-            asked["target_labels"] = Tally.from_scores(TARGET[:200], TRUTH[:200], groups=some, **how)
+            asked["labelled"] = Tally.from_scores(TARGET[:200], TRUTH[:200], groups=some, **how)
+            del asked["target_labels"]
         return calibrate(tally, **asked)
 
 
@@ -248,8 +238,7 @@ ROWS_ONLY = {"softmax", "labelled"}
 def test_every_option_with_every_method(method: Method, counted: bool) -> None:
     for option in VALUES:
         if not (counted and option in ROWS_ONLY):
-            other = option == "class_balance" and getattr(method, option, 3) not in (3, VALUES[option])
-            check(method, (option,), SAID_TWICE if other else verdict(method.name, option), counted=counted)
+            check(method, (option,), verdict(method.name, option), counted=counted)
 
 
 PAIRS = [pair for pair in combinations(VALUES, 2) if name_of(pair[0]) != name_of(pair[1])]
@@ -261,8 +250,7 @@ PAIRS = [pair for pair in combinations(VALUES, 2) if name_of(pair[0]) != name_of
 def test_every_two_options_together(first: str, counted: bool) -> None:
     for pair in (pair for pair in PAIRS if pair[0] == first and not (counted and ROWS_ONLY & set(pair))):
         names = tuple(sorted(map(name_of, pair)))
-        method: Method = Oracle() if "weights" in pair else PSLP()
-        check(method, pair, NEVER_TOGETHER.get(names) or Proven(TWO_OPTIONS[names]), counted=counted)
+        check(PSLP(), pair, NEVER_TOGETHER.get(names) or Proven(TWO_OPTIONS[names]), counted=counted)
 
 
 def test_what_is_refused_alone_is_refused_together() -> None:
@@ -312,10 +300,8 @@ def test_the_page_shows_the_same_table() -> None:
                 assert (cell == "refused") == is_refused(verdict(method, option)), (method, option)
     shown = {pair for row in rows[:start] for pair in combinations(sorted(re.findall(r"`(\w+)`", row[0])), 2)}
     in_one_row = TOGETHER, GROUPS
-    mentioned = {
-        pair for pair, section in TWO_OPTIONS.items() if section not in in_one_row and "weights" not in pair
-    }
-    assert mentioned | {("contamination", "weights"), ("groups", "target_groups")} <= shown
+    mentioned = {pair for pair, section in TWO_OPTIONS.items() if section not in in_one_row}
+    assert mentioned | {("groups", "target_groups")} <= shown
 
 
 def test_every_option_of_calibrate_and_of_the_methods_is_walked() -> None:
@@ -328,15 +314,13 @@ def test_every_option_of_calibrate_and_of_the_methods_is_walked() -> None:
         "method",
         "classes",
         "rng",
-        "note",
-        "model_id",
-        "valid_until",
         "progress",
-        "labels_per",  # only with target_labels and target_groups together, which it is about
     }
     options = {name for name, each in signature(calibrate).parameters.items() if each.kind == each.KEYWORD_ONLY}
-    assert options - not_about_promises == {name_of(option) for option in VALUES}
+    of_rows = {"groups", "target_groups", "target_labels"}
+    assert options - not_about_promises == {name_of(option) for option in VALUES} - of_rows
     assert {type(method) for method in VARIANTS} == set(METHODS.values())
     for kind in METHODS.values():
         for field in fields(kind):  # type: ignore[arg-type]
-            assert len({getattr(each, field.name) for each in VARIANTS if isinstance(each, kind)}) > 1
+            given = {getattr(each, field.name) for each in VARIANTS if isinstance(each, kind)}
+            assert len(given | {field.default}) > 1

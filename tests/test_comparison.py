@@ -7,7 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pacshift import METHODS, PSW, Comparison, InputError, Population, calibrate, compare, evaluate
+from flat import flat
+from pacshift import METHODS, PSW, Comparison, InputError, Oracle, Population, Rows, calibrate, compare, evaluate
 from pacshift.assumption import check_assumption
 from pacshift.comparison import ComparisonRow
 
@@ -19,7 +20,7 @@ CLASSES = ["cat", "dog", "owl"]
 
 @pytest.fixture(scope="module")
 def compared() -> Comparison:
-    return compare(SOURCE, LABELS, TARGET, classes=CLASSES, target_labels=TRUTH, rng=3)
+    return compare(SOURCE, LABELS, Rows(TARGET, TRUTH), classes=CLASSES, rng=3)
 
 
 def test_every_method_has_the_row_that_calibrate_and_evaluate_give(compared: Comparison) -> None:
@@ -78,7 +79,7 @@ def test_all_labels_are_marked() -> None:
 
 
 def test_weights_methods_and_limits() -> None:
-    oracle = compare(SOURCE, LABELS, TARGET, classes=CLASSES, weights=[1 / 3, 1, 5], methods=["oracle"], rng=0)
+    oracle = compare(SOURCE, LABELS, TARGET, classes=CLASSES, methods=[Oracle(weights=[1 / 3, 1, 5])])
     assert oracle.rows[0].method == "ORACLE"
     assert oracle.rows[0].size is not None
     variants = compare(
@@ -100,14 +101,14 @@ def test_weights_methods_and_limits() -> None:
         ({"contamination": 0.5}, "contamination must be below epsilon"),
         ({"methods": []}, "methods is empty"),
         ({"methods": ["PS-X"]}, "unknown method 'PS-X'"),
-        ({"target_labels": ["cat"]}, "1 label for 2,000 rows"),
+        ({"target_labels": ["cat"]}, r"target labels must have one entry per target row \(2,000\)"),
         ({"score": "apps"}, "score must be one of"),
     ],
 )
 def test_bad_requests_are_refused_at_once(wrong: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
-        compare(SOURCE, LABELS, TARGET, classes=CLASSES, **wrong)
-    with pytest.raises(InputError, match="target_scores is None"):
+        flat(compare, SOURCE, LABELS, TARGET, classes=CLASSES, **wrong)
+    with pytest.raises(InputError, match="there is no target"):
         compare(SOURCE, LABELS, None, classes=CLASSES)
 
 

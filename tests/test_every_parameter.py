@@ -25,7 +25,7 @@ NO_VERBS = {
 }
 VERBS = [name for name in pacshift.__all__ if inspect.isfunction(getattr(pacshift, name)) and name not in NO_VERBS]
 PLANNED = {"target_mix": [0.2, 0.3, 0.5], "n_source": 400, "n_target": 400, "method": "PS-LW"}
-GIVEN = ("source_scores", "source_labels", "target_scores", "certificate", "sets_or_scores", "sets", "output")
+GIVEN = ("source", "certificate", "sets", "output")
 """What a verb works on, and where it writes."""
 VARIADIC = ("reading",)  # the parameters of read
 
@@ -44,12 +44,12 @@ def frame(name: str, **columns: Any) -> pd.DataFrame:
 def on_rows() -> dict[str, dict[str, Any]]:
     """What each verb is called with."""
     rows, classes = golden.data(), list(golden.NAMES)
-    both = {"source_scores": rows["s"], "source_labels": rows["s labels"], "target_scores": rows["t"]}
+    both = {"source": rows["s"], "labels": rows["s labels"], "target": rows["t"]}
     labelled = frame("l", label=rows["l labels"], patient=rows["l groups"])
     return {
         "accept": {**both, "classes": classes, "error": 0.3},
         "calibrate": {**both, "classes": classes},
-        "check": {"certificate": golden.base(), "sets_or_scores": rows["l"], "labels": rows["l labels"]},
+        "check": {"certificate": golden.base(), "scores": rows["l"], "labels": rows["l labels"]},
         "compare": {**both, "classes": classes, "methods": ["PS-LW", "PS"]},
         "evaluate": {"sets": golden.base().sets(rows["l"]), "labels": rows["l labels"], "classes": classes},
         "label_sheet": {"target": rows["t"], "budget": 90, "rng": 1, "classes": classes},
@@ -66,11 +66,11 @@ def on_rows() -> dict[str, dict[str, Any]]:
 def on_tally() -> dict[str, dict[str, Any]]:
     made = pacshift.calibrate(counts())
     return {
-        "accept": {"source_scores": counts(), "error": 0.3},
-        "calibrate": {"source_scores": counts()},
+        "accept": {"source": counts(), "error": 0.3},
+        "calibrate": {"source": counts()},
         "plan": {"pilot": counts(), **PLANNED},
-        "prevalence": {"source_scores": counts()},
-        "verify": {"certificate": made, "source_scores": counts()},
+        "prevalence": {"source": counts()},
+        "verify": {"certificate": made, "source": counts()},
     }
 
 
@@ -81,7 +81,6 @@ def values() -> dict[str, Any]:
         "bins": False,
         "budget": 80,
         "by_position": True,
-        "class_balance": "none",
         "class_epsilon": 0.3,
         "classes": ["c", "b", "a"],
         "contamination": 0.01,
@@ -91,7 +90,6 @@ def values() -> dict[str, Any]:
         "error": 0.25,
         "grid": False,
         "group": "patient",
-        "groups": rows["s groups"],
         "keep": ["patient"],
         "keep_invalid": True,
         "known_mix": {"c": (0.45, 0.55)},
@@ -99,16 +97,13 @@ def values() -> dict[str, Any]:
         "label_error": 0.25,
         "labelled": golden.sheet(rows["t"], classes=list(golden.NAMES)),
         "labels": rows["s labels"][::-1],
-        "labels_per": "row",
         "level": 0.8,
         "like": golden.base(),
         "looks": (50,),
         "method": "PS",
         "methods": ["PS"],
-        "model_id": "net",
         "n_source": 500,
         "n_target": 500,
-        "note": "after the new scanner",
         "overwrite": True,
         "rng": 5,
         "score": "margin",
@@ -120,12 +115,7 @@ def values() -> dict[str, Any]:
         "source_mix": [0.1, 0.1, 0.8],
         "table": frame("s", label=rows["s labels"]),
         "target": rows["t"][:2000],
-        "target_groups": rows["t groups"],
-        "target_label": "patient",
-        "target_labels": rows["t some"],
         "target_mix": [0.5, 0.3, 0.2],
-        "valid_until": "2099-01-31",
-        "weights": [0.3, 1, 5],
     }
 
 
@@ -143,14 +133,10 @@ def special() -> dict[str, tuple[dict[str, Any], Any]]:
     )
     lacking.drop(3).to_csv("rows.csv")
     return {
-        "calibrate weights": ({"method": "ORACLE"}, [0.3, 1, 5]),
-        "check groups": ({}, rows["l groups"]),
+        "check scores": ({}, rows["l"][::-1]),
         "check labels": ({}, rows["l labels"][::-1]),
-        "compare target_labels": ({}, rows["t labels"]),
-        "compare weights": ({"methods": ["ORACLE", "PS"]}, [0.3, 1, 5]),
         "evaluate labels": ({}, rows["l labels"][::-1]),
         "label_sheet classes": ({}, names[:2]),
-        "label_sheet groups": ({}, rows["t groups"]),
         "label_sheet keep": ({}, {"patient": rows["t groups"]}),
         "next_labels labelled": ({}, golden.sheet(rows["t"], classes=classes).with_labels(["a"] * 150)),
         "plan n_source": ({"n_source": None, "size": 2}, 500),
@@ -161,8 +147,6 @@ def special() -> dict[str, tuple[dict[str, Any], Any]]:
         "read classes": ({"table": odd, "scores": "x1,x2,x3", "by_position": True}, names),
         "read drop_invalid": ({"table": lacking}, True),
         "read like": ({"label": None}, golden.softmaxed()),
-        "read labels_per": ({"label": None, "target_label": "label", "group": "patient"}, "row"),
-        "read target_label": ({"label": None}, "label"),
         "tally_table bins": ({"label": None}, False),
         "tally_table sha256": ({"table": "rows.csv"}, True),
         "verify score": ({"certificate": custom_file}, np.log1p),
@@ -183,8 +167,8 @@ def shown(value: Any) -> object:
     """All that an answer says."""
     if isinstance(value, Certificate):
         return to_document(value)
-    if isinstance(value, pacshift.rows.base.CheckedRows):
-        return shown(value.tally()), shown(value.arrays()), value.labels, str(value.grouped)
+    if isinstance(value, pacshift.Rows):
+        return shown(value.tally()), shown(value.arrays()), value.has_labels
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         names = [field.name for field in dataclasses.fields(value)]
         return {name: shown(getattr(value, name)) for name in names}

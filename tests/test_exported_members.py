@@ -21,7 +21,7 @@ from pacshift.cli.prevalence import prevalence as prevalence_command
 NAMES = """
 APS AssumptionError Certificate Check Comparison Evaluation InputError Interval LWCP LabelSheet METHODS
 Monitor NextLabels Oracle PACClassifier PS PSC PSLP PSLW PSR PST PSW PacshiftError PeriodReport Plan Population
-Prevalence SetsWritten Tally UnfinishedSheetError UninformativeWarning Verification WCP accept calibrate
+Prevalence Rows SetsWritten Tally UnfinishedSheetError UninformativeWarning Verification WCP accept calibrate
 check compare evaluate label_sheet next_labels plan prevalence read resample
 set_scorer tally_table tweak_one verify write_sets
 """
@@ -61,7 +61,7 @@ def test_the_version_is_printed_without_the_command_line_library() -> None:
 
 
 def test_every_public_name_has_a_home() -> None:
-    assert set(dir(pacshift)) == PUBLIC | {"__version__", "blocks", "onnx", "plots", "report", "torch"}
+    assert set(dir(pacshift)) == PUBLIC | {"__version__", "blocks", "onnx", "plots", "report"}
     assert pacshift.methods.Method.__module__ == "pacshift.methods.base"  # without an import of its own
     with pytest.raises(AttributeError, match="no attribute 'certify'"):
         getattr(pacshift, "certify")  # noqa: B009
@@ -99,7 +99,7 @@ def test_epsilon_and_delta_have_the_same_defaults_everywhere(door: Callable[...,
 
 @pytest.mark.parametrize(
     ("unknown", "hint"),
-    [("alpha", "Did you mean 'epsilon'"), ("classs", "Did you mean 'classes'"), ("zzz", "It has source_scores, ")],
+    [("alpha", "Did you mean 'epsilon'"), ("classs", "Did you mean 'classes'"), ("zzz", "It has source, ")],
 )
 def test_a_parameter_of_another_library_is_translated(unknown: str, hint: str) -> None:
     with pytest.raises(TypeError, match=rf"calibrate\(\) has no parameter {unknown!r}. {hint}"):

@@ -19,6 +19,7 @@ from pacshift import (
     METHODS,
     InputError,
     Population,
+    Rows,
     Tally,
     calibrate,
     check,
@@ -282,7 +283,7 @@ def test_scores_beyond_single_precision_are_refused_wherever_they_come_in(large:
         lambda: calibrate(bad, labels, None, method="PS"),
         lambda: Tally.from_scores(bad, labels),
         lambda: calibrate(plain, labels, bad, method="PS-W"),
-        lambda: calibrate(plain, labels, bad, method="PS-W", target_groups=np.arange(2000)),
+        lambda: calibrate(plain, labels, Rows(bad, groups=np.arange(2000)), method="PS-W"),
         lambda: label_sheet(bad, budget=100),
         lambda: Population(bad, labels),
     ):

@@ -22,7 +22,7 @@ def test_damaged_certificates_and_tallies(seed: int, tmp_path: Path) -> None:
     rng = np.random.default_rng([2, seed])
     labels = rng.integers(0, 3, 200)
     scores = rng.dirichlet(np.ones(3), 200) * 0.4 + 0.6 * np.eye(3)[labels]
-    method = pick(rng, [method.name for method in usable_methods(with_weights=False)])
+    method = pick(rng, [method.name for method in usable_methods()])
     certificate = calibrate(scores, labels, scores, epsilon=0.2, delta=0.2, method=method).with_set_sizes(scores)
     text = json.dumps(to_document(certificate))
     tally = Tally.from_scores(scores, labels) + Tally.from_target(scores)

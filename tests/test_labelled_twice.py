@@ -35,9 +35,8 @@ def tallies(source: Any, labels: Any) -> tuple[Tally, Tally]:
 
 
 def verified(source: Any, labels: Any) -> object:
-    given: dict[str, Any] = {"target_labels": some(TRUTH)}
-    made = pacshift.calibrate(SOURCE, SOURCE_LABELS, TARGET, method="PS-T", **given)
-    return pacshift.verify(made, source, labels, TARGET, **given)
+    made = pacshift.calibrate(SOURCE, SOURCE_LABELS, LABELLED, method="PS-T")
+    return pacshift.verify(made, source, labels, LABELLED)
 
 
 def estimated(source: Any, labels: Any) -> object:
@@ -47,26 +46,26 @@ def estimated(source: Any, labels: Any) -> object:
 
 def by_tallies(verb: Callable[..., object], source: Any, labels: Any) -> object:
     counted, labelled = tallies(source, labels)
-    return verb(counted, target_labels=labelled)
+    return verb(counted, labelled=labelled)
 
 
-LABELS: dict[str, Any] = {"target_labels": some(TRUTH)}
+LABELLED = pacshift.Rows(TARGET, some(TRUTH))
 VERBS: dict[str, Callable[[Any, Any], object]] = {
-    "calibrate": lambda source, labels: pacshift.calibrate(source, labels, TARGET, **LABELS),
+    "calibrate": lambda source, labels: pacshift.calibrate(source, labels, LABELLED),
     "calibrate with a sheet": lambda source, labels: pacshift.calibrate(source, labels, TARGET, labelled=sheet()),
     "calibrate from tallies": lambda source, labels: by_tallies(pacshift.calibrate, source, labels),
-    "accept": lambda source, labels: pacshift.accept(source, labels, TARGET, **LABELS),
+    "accept": lambda source, labels: pacshift.accept(source, labels, LABELLED),
     "accept with a sheet": lambda source, labels: pacshift.accept(
         source, labels, TARGET, error=0.1, labelled=sheet()
     ),
     "accept from tallies": lambda source, labels: by_tallies(pacshift.accept, source, labels),
-    "prevalence": lambda source, labels: pacshift.prevalence(source, labels, TARGET, **LABELS),
+    "prevalence": lambda source, labels: pacshift.prevalence(source, labels, LABELLED),
     "prevalence with a sheet": lambda source, labels: pacshift.prevalence(
         source, labels, TARGET, labelled=sheet()
     ),
     "prevalence from tallies": lambda source, labels: by_tallies(pacshift.prevalence, source, labels),
     "compare": lambda source, labels: pacshift.compare(
-        source, labels, TARGET[:N_LABELS], target_labels=TRUTH[:N_LABELS]
+        source, labels, pacshift.Rows(TARGET[:N_LABELS], TRUTH[:N_LABELS])
     ),
     "verify": verified,
     "PACClassifier": estimated,

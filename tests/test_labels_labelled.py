@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.stats import binom
 
+from flat import flat
 from pacshift import (
     AssumptionError,
     Certificate,
@@ -22,6 +23,7 @@ from pacshift import (
     Interval,
     LabelSheet,
     Population,
+    Rows,
     Tally,
     UnfinishedSheetError,
     UninformativeWarning,
@@ -46,7 +48,8 @@ from pacshift.paths.labelled import LabelledTarget
 from pacshift.paths.looks import look_cuts
 from pacshift.report import render_report
 from pacshift.rows.fold import both
-from pacshift.rows.memory import pair, split_labels
+from pacshift.rows.memory import split_labels
+from pacshift.rows.rows import bind_pair
 from pacshift.scores.transforms import resolve_transform
 from pacshift.tally.grid import class_threshold, single_cuts
 from refused import NAMES, world
@@ -97,9 +100,7 @@ def test_theorem_certificates_with_labels_keep_their_promise(n_labels: int, weak
     failed, direct, trials, delta = 0, 0, 60, 0.5
     for seed in range(trials):
         source, source_labels, target, truth = drawn(weak, seed, 600, 600)
-        made = calibrate(
-            source, source_labels, target, epsilon=0.2, delta=delta, target_labels=first(truth, n_labels)
-        )
+        made = calibrate(source, source_labels, Rows(target, first(truth, n_labels)), epsilon=0.2, delta=delta)
         failed += weak.error(made.thresholds, TARGET_MIX) > 0.2
         direct += made.method == "PS-T"
     assert binom.sf(failed - 1, trials, delta) > 1e-3
@@ -121,7 +122,7 @@ def test_lemma_4_rows_of_a_new_kind_are_allowed_for(weak: Population) -> None:
         source, source_labels, target, truth = drawn(weak, seed, 600, 600)
         labels = with_a_new_kind(truth, target, share, np.random.default_rng([seed, 1]))
         made = calibrate(
-            source, source_labels, target, epsilon=0.2, delta=delta, contamination=share, target_labels=labels
+            source, source_labels, Rows(target, labels), epsilon=0.2, delta=delta, contamination=share
         )
         errors.append(share + (1 - share) * weak.error(made.thresholds, TARGET_MIX))
         failed += errors[-1] > 0.2
@@ -180,7 +181,7 @@ def test_known_mix_and_labels_may_be_about_different_rows() -> None:
 def test_labels_make_sets_smaller_where_the_classifier_is_weak(weak: Population) -> None:
     source, source_labels, target, truth = drawn(weak, 4, 3000, 4000)
     made = [
-        calibrate(source, source_labels, target, epsilon=0.1, delta=0.05, target_labels=labels)
+        calibrate(source, source_labels, Rows(target, labels), epsilon=0.1, delta=0.05)
         for labels in (None, first(truth, 1000))
     ]
     sizes = [weak.size(one.thresholds, TARGET_MIX) for one in made]
@@ -266,9 +267,7 @@ def test_labels_refute_label_shift_that_predictions_cannot(weak: Population) -> 
     source, source_labels, _, _ = drawn(weak, 5)
     target, _ = weak.draw([1, 0, 0], 2000, 6)
     calibrate(source, source_labels, target, epsilon=0.2, delta=0.1)
-    made = calibrate(
-        source, source_labels, target, epsilon=0.2, delta=0.1, target_labels=[2] * 100 + [None] * 1900
-    )
+    made = calibrate(source, source_labels, Rows(target, [2] * 100 + [None] * 1900), epsilon=0.2, delta=0.1)
     assert made.assumption is not None
     assert made.assumption.refuted
     assert "but the labelled rows say at" in made.assumption.finding
@@ -287,11 +286,10 @@ def test_labels_refute_what_was_said_to_be_known(weak: Population) -> None:
         calibrate(
             source,
             source_labels,
-            target,
+            Rows(target, first(truth, 1000)),
             epsilon=0.2,
             delta=0.1,
             known_mix={2: (0, 0.2)},
-            target_labels=first(truth, 1000),
         )
     half = Interval(np.array([0.5, 0.0]), np.array([0.6, 1.0]))
     both = intersect_bounds(half, Interval(np.array([0.4, 0.3]), np.array([0.55, 0.7])), (0, 1), level=0.1)
@@ -318,7 +316,7 @@ def test_missing_labels_in_all_their_forms(given: Any, places: list[int], labels
     ("labels", "options", "said"),
     [
         ([0, 1], {}, r"one entry per target row \(2,000\).*; got 2\."),
-        ([None] * 2000, {}, "no row has a label"),
+        ([None] * 2000, {}, "no row has one"),
         ([7] + [None] * 1999, {}, "1 label not among the classes"),
         ([0] * 2000, {"method": "PS-LW"}, "PS-LW: what it promises is for every label mix"),
         ([0] * 2000, {"method": "PS"}, "is not PAC on the target"),
@@ -327,12 +325,12 @@ def test_missing_labels_in_all_their_forms(given: Any, places: list[int], labels
 def test_labels_of_no_use_are_refused(labels: Any, options: dict[str, Any], said: str, weak: Population) -> None:
     source, source_labels, target, _ = drawn(weak, 8)
     with pytest.raises(InputError, match=said):
-        calibrate(source, source_labels, target, epsilon=0.2, delta=0.1, target_labels=labels, **options)
+        calibrate(source, source_labels, Rows(target, labels), epsilon=0.2, delta=0.1, **options)
 
 
 def test_a_note_says_that_the_labels_certify(weak: Population) -> None:
     source, source_labels, target, truth = drawn(weak, 0, 600, 600)
-    made = calibrate(source, source_labels, target, epsilon=0.2, delta=0.5, target_labels=truth, class_epsilon=0.4)
+    made = calibrate(source, source_labels, Rows(target, truth), epsilon=0.2, delta=0.5, class_epsilon=0.4)
     assert made.method == "PS-T"
     assert made.notes[0] == (
         "the labelled rows give smaller sets than PS-LP. This certificate rests on the 600 labelled rows alone."
@@ -349,7 +347,7 @@ def test_a_limit_per_class_of_the_labels_is_about_cases_that_have_a_class(weak: 
     """With contamination the label-shifted part of a class may all be missed; every text says so alike."""
     source, source_labels, target, truth = drawn(weak, 0, 600, 600)
     limit: dict[str, Any] = {"class_epsilon": 0.4, "contamination": 0.05}
-    made = calibrate(source, source_labels, target, epsilon=0.2, delta=0.5, target_labels=truth, **limit)
+    made = calibrate(source, source_labels, Rows(target, truth), epsilon=0.2, delta=0.5, **limit)
     assert made.method == "PS-T"
     assert "at most 40 % of any one class among cases that have one" in made.explain()
     assert "Cases without a class are always missed." in made.explain(full=True)
@@ -390,11 +388,14 @@ def drawn_by_seed(target: FloatArray) -> LabelSheet:
 
 
 def certify(sheet: Any, **options: Any) -> Certificate:
-    return calibrate(SOURCE, SOURCE_LABELS, TARGET, **{"labelled": sheet, "method": "PS-T"} | options)
+    made: Certificate = flat(
+        calibrate, SOURCE, SOURCE_LABELS, TARGET, **{"labelled": sheet, "method": "PS-T"} | options
+    )
+    return made
 
 
 def split(sheet: LabelSheet, target: FloatArray = TARGET, **options: Any) -> LabelledTarget:
-    source, seen = pair(SOURCE, SOURCE_LABELS, target)
+    source, seen = bind_pair(SOURCE, SOURCE_LABELS, target)
     assert seen is not None
     return by_sheet(
         source,
@@ -570,7 +571,7 @@ def test_a_class_with_too_few_labels_is_said_to_lack_target_labels() -> None:
             r"was made for epsilon=0.1, but epsilon=0.05 .* pass epsilon=0\.1\. A second sheet would spend",
         ),
         ({"delta": 0.01}, r"was made for delta=0.05, but delta=0.01 was asked for"),
-        ({"target_labels": [None] * 1500}, "target_labels and labelled are two ways to say the same"),
+        ({"target_labels": [0] * 1500}, "the target has labels, and labelled is a sheet"),
         ({"labelled": "nothing.csv"}, "nothing.csv"),
         (
             {"labelled": SHEET.with_labels(["0"] * 99 + ["cat"])},
@@ -593,7 +594,7 @@ def test_another_target_is_refused() -> None:
     ):
         with pytest.raises(InputError, match=said):
             calibrate(SOURCE, SOURCE_LABELS, target, labelled=filled(100))
-    with pytest.raises(InputError, match="labelled is a sheet of target rows, but target_scores is None"):
+    with pytest.raises(InputError, match="labelled is a sheet of target rows, but there is no target"):
         calibrate(SOURCE, SOURCE_LABELS, None, labelled=filled(100))
 
 

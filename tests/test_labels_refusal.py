@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import pacshift
-from pacshift import AssumptionError, InputError, Tally, UninformativeWarning, calibrate, compare
+from flat import flat
+from pacshift import AssumptionError, InputError, Rows, Tally, UninformativeWarning, calibrate, compare
 from pacshift.errors import MissingExtraError, PacshiftError, UnfinishedSheetError
 from pacshift.labels.labelled import mix_bounds
 from pacshift.labels.refusal import sheet_plan
@@ -23,7 +24,7 @@ CLASSES: dict[str, Any] = {"classes": NAMES}
 
 def refused(target: Any = TARGET, **options: Any) -> AssumptionError:
     with pytest.raises(AssumptionError) as refusal:
-        calibrate(SOURCE, np.array(NAMES)[SOURCE_LABELS], target, **{**CLASSES, **options})
+        flat(calibrate, SOURCE, np.array(NAMES)[SOURCE_LABELS], target, **{**CLASSES, **options})
     return refusal.value
 
 
@@ -166,7 +167,7 @@ def test_labels_that_contradict_known_mix_just_so_get_no_advice_either() -> None
     strict, loose = (mix_bounds(counted, delta=share * 0.05).lower[1] for share in (0.1, 0.05))
     known, some = {1: (0.0, float(strict + loose) / 2)}, [*truth[:300].tolist(), *[None] * 2700]
     with pytest.raises(AssumptionError, match="the labelled target rows contradict known_mix=") as refusal:
-        calibrate(source, labels, target, target_labels=some, known_mix=known)
+        calibrate(source, labels, Rows(target, some), known_mix=known)
     assert "Ways on" not in str(refusal.value)
 
 

@@ -23,7 +23,9 @@ from pacshift import (
     AssumptionError,
     Certificate,
     Monitor,
+    Oracle,
     Population,
+    Rows,
     Tally,
     UninformativeWarning,
     accept,
@@ -476,21 +478,24 @@ def by_tally(
     n_classes: int, *, n_labels: int = 0, per_class: int = 200, shifted: bool = True, **asked: Any
 ) -> Any:
     data = rows(n_classes, per_class, shifted=shifted)
-    labels: dict[str, Any] = {"target_labels": data.labelled(n_labels)} if n_labels else {}
+    labels: dict[str, Any] = {"labelled": data.labelled(n_labels)} if n_labels else {}
     return calibrate(data.tally, delta=DELTA, **labels, **asked)
 
 
 def by_rows(n_classes: int, *, n_labels: int = 0, **asked: Any) -> Any:
     data = rows(n_classes)
-    labels: dict[str, Any] = {"target_labels": data.some_labels(n_labels)} if n_labels else {}
-    return calibrate(data.source, data.labels, data.target, delta=DELTA, **labels, **asked)
+    target = Rows(data.target, data.some_labels(n_labels) if n_labels else None)
+    return calibrate(data.source, data.labels, target, delta=DELTA, **asked)
 
 
 def in_groups() -> Any:
     data = rows(5)
     names = [np.arange(len(part)) // 2 for part in (data.source, data.target)]
     return calibrate(
-        data.source, data.labels, data.target, delta=DELTA, epsilon=0.2, groups=names[0], target_groups=names[1]
+        Rows(data.source, data.labels, groups=names[0]),
+        Rows(data.target, groups=names[1]),
+        delta=DELTA,
+        epsilon=0.2,
     )
 
 
@@ -511,14 +516,14 @@ def accepted(n_classes: int, *, how: str = "rows", shifted: bool = True, n_label
         data = replace(data, target=less_sure / less_sure.sum(axis=1, keepdims=True))
     rates: dict[str, Any] = {"error": 0.2, "delta": DELTA} | asked
     if how == "tally":
-        labels: dict[str, Any] = {"target_labels": data.labelled(n_labels)} if n_labels else {}
+        labels: dict[str, Any] = {"labelled": data.labelled(n_labels)} if n_labels else {}
         return accept(data.tally, **rates, **labels)
     if how == "sheet":
         sheet = label_sheet(data.target, budget=900, looks=(300, 600), rng=1, epsilon=0.2, delta=DELTA)
         answers = ["?" if place % 50 == 0 else int(data.truth[row]) for place, row in enumerate(sheet.rows[:600])]
         return accept(data.source, data.labels, data.target, labelled=sheet.with_labels(answers), **rates)
-    some: dict[str, Any] = {"target_labels": data.some_labels(n_labels)} if n_labels else {}
-    return accept(data.source, data.labels, data.target, **rates, **some)
+    target = Rows(data.target, data.some_labels(n_labels) if n_labels else None)
+    return accept(data.source, data.labels, target, **rates)
 
 
 @dataclass(frozen=True)
@@ -589,7 +594,7 @@ CASES: dict[str, tuple[Callable[[], Any], set[str]]] = {
     ),
     "PS-W, labels": (lambda: by_tally(5, per_class=400, n_labels=300, method="PS-W"), {"look_cuts"}),
     "PS-C": (lambda: by_tally(5, per_class=400, method="PS-C"), {"pac_threshold", "binomial_lower"}),
-    "ORACLE": (lambda: by_tally(5, method="ORACLE", weights=[1.0] * 5), {"pac_threshold"}),
+    "ORACLE": (lambda: by_tally(5, method=Oracle(weights=[1.0] * 5)), {"pac_threshold"}),
 }
 """Runs, and some of the spenders and promises that must be heard of in each."""
 

@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 from certificates import birds
+from flat import with_weights
 from pacshift import InputError, Tally, UninformativeWarning, calibrate
 from pacshift.arrays import FloatArray
 from pacshift.bounds import Interval, clopper_pearson
@@ -36,9 +37,8 @@ from pacshift.scores.check import MIN_RATE
 from strategies import drawn_scores, drawn_tally
 
 
-def task(epsilon: float, delta: float, seed: int = 0, weights: list[float] | None = None) -> Task:
-    true = None if weights is None else np.array(weights)
-    return Task(epsilon=epsilon, delta=delta, seed=seed, weights=true)
+def task(epsilon: float, delta: float, seed: int = 0) -> Task:
+    return Task(epsilon=epsilon, delta=delta, seed=seed)
 
 
 def binary(first: list[float], second: list[float], target: tuple[int, int] = (50, 50)) -> Tally:
@@ -84,9 +84,9 @@ def test_methods_of_the_source_alone_by_hand(
 
 def test_oracle_with_a_weight_of_zero_is_ps_on_the_other_class() -> None:
     tally = binary(ladder(29, 0.6), ladder(100, 0.51))
-    assert Oracle().solve(tally, task(0.1, 0.05, weights=[2.0, 0.0])).thresholds[0] == pytest.approx(0.6)
+    assert Oracle(weights=[2.0, 0.0]).solve(tally, task(0.1, 0.05)).thresholds[0] == pytest.approx(0.6)
     assert (
-        Oracle().solve(tally, task(0.1, 0.05, weights=[1.0, 1.0])).thresholds[0]
+        Oracle(weights=[1.0, 1.0]).solve(tally, task(0.1, 0.05)).thresholds[0]
         == PS().solve(tally, task(0.1, 0.05)).thresholds[0]
     )
     with pytest.raises(InputError, match="ORACLE needs the true weights, each class's share"):
@@ -144,7 +144,7 @@ def test_ps_r_is_oracle_with_the_authors_estimate() -> None:
     estimate = bbse_soft(
         tally.soft.source / tally.n_source / unit, tally.soft.target / tally.n_target / unit, ridge=1 / 2000
     )
-    told = Oracle().solve(tally, task(0.1, 0.05, weights=estimate.tolist()))
+    told = Oracle(weights=estimate).solve(tally, task(0.1, 0.05))
     np.testing.assert_array_equal(PSR().solve(tally, task(0.1, 0.05)).thresholds, told.thresholds)
 
 
@@ -198,9 +198,8 @@ def test_class_that_cannot_be_weighed_is_named(method: Method) -> None:
 )
 def test_too_little_data_is_said_aloud(method: str, cause: str) -> None:
     tally = binary(ladder(10), ladder(10, 0.7), target=(10, 10))
-    weights = [1.0, 1.0] if method == "ORACLE" else None
     with pytest.warns(UninformativeWarning, match=cause):
-        certificate = calibrate(tally, epsilon=0.1, delta=0.05, method=method, weights=weights, rng=0)
+        certificate = calibrate(tally, epsilon=0.1, delta=0.05, rng=0, method=with_weights(method, [1.0, 1.0]))
     assert certificate.trivial
 
 
@@ -285,8 +284,8 @@ def test_the_smallest_rates_are_answered_without_nonsense(name: str, epsilon: fl
     rng = np.random.default_rng(0)
     labels = rng.integers(0, 3, 600)
     scores = np.eye(3)[labels] * 0.5 + rng.dirichlet(np.ones(3), 600) * 0.5
-    weights = np.ones(3) if name == "ORACLE" else None
-    options: dict[str, Any] = {"method": name, "epsilon": epsilon, "delta": delta, "weights": weights, "rng": 0}
+    method = with_weights(name, np.ones(3))
+    options: dict[str, Any] = {"method": method, "epsilon": epsilon, "delta": delta, "rng": 0}
     with np.errstate(all="raise", under="ignore"):
         made = calibrate(scores[:300], labels[:300], scores[300:], **options)
     assert "nan" not in made.explain()

@@ -1,13 +1,11 @@
 """class_balance: a policy of PS-LP that the user may change; what is promised stays."""
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from commands import bad, good
 from pacshift import (
     PSLP,
     Certificate,
@@ -28,8 +26,8 @@ def rows(seed: int, size: int = 8000) -> tuple[Any, Any, Any]:
     return *POPULATION.draw(SOURCE_MIX, size, rng), POPULATION.draw(TARGET_MIX, size, rng)[0]
 
 
-def made(balance: ClassBalance | None, seed: int = 0) -> Certificate:
-    return calibrate(*rows(seed), epsilon=0.1, delta=0.05, class_balance=balance)
+def made(balance: ClassBalance, seed: int = 0) -> Certificate:
+    return calibrate(*rows(seed), epsilon=0.1, delta=0.05, method=PSLP(class_balance=balance))
 
 
 @pytest.mark.slow
@@ -49,7 +47,7 @@ def test_a_rare_class_is_missed_more_often_and_sets_get_smaller() -> None:
         listed = each.explain(full=True).partition("Missed, by class: ")[2].partition(". ")[0]
         assert listed.count(" %") == len(each.classes)
         assert verify(each, *rows(0)).verdict == "match"
-    assert np.array_equal(found[0].thresholds, made(None).thresholds)
+    assert np.array_equal(found[0].thresholds, made(3).thresholds)
     assert "aim at missing no class more often than 6 times epsilon" in found[1].explain(full=True)
     assert "rare classes may be missed nearly always" in found[2].explain(full=True)
     assert "not a promise" not in found[0].explain(full=True)
@@ -59,48 +57,22 @@ def test_what_cannot_be_is_refused() -> None:
     for wrong in (2, 3.5, "3", None, True, "all"):
         with pytest.raises(InputError, match="class_balance must be 3, 6 or 'none'"):
             PSLP(class_balance=wrong)  # type: ignore[arg-type]
-    scores, labels = [[0.9, 0.1], [0.2, 0.8]] * 50, [0, 1] * 50
-    with pytest.raises(InputError, match="class_balance must be 3, 6 or 'none', got 4"):
-        calibrate(scores, labels, scores, class_balance=4)  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="for tuned thresholds, which method PS-LW does not have"):
-        calibrate(scores, labels, scores, method="PS-LW", class_balance=3)
-    with pytest.raises(InputError, match="Say it in one of the two places"):
-        calibrate(scores, labels, scores, method=PSLP(class_balance="none"), class_balance=6)
 
 
 def test_it_is_said_where_it_has_no_effect() -> None:
     """Scores that are not probabilities get one threshold or equal miss rates."""
     source, labels, target = rows(1, 1500)
-    found = calibrate(np.log(source), labels, np.log(target), epsilon=0.2, class_balance="none")
+    found = calibrate(np.log(source), labels, np.log(target), epsilon=0.2, method=PSLP(class_balance="none"))
     assert "the class balance 'none' has no effect on these sets" in found.explain()
     assert found.facts.tuned_on == ""
 
 
 @pytest.mark.slow
-def test_the_command_line_takes_it_and_verifies(tmp_path: Path) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    source, labels, target = rows(3, 3000)
-    paths = tmp_path / "source.parquet", tmp_path / "target.parquet"
-    for path, scores, more in zip(paths, (source, target), ({"label": labels}, {}), strict=True):
-        pq.write_table(pa.table({f"p_{label}": scores[:, label] for label in range(2)} | more), path)
-    file = tmp_path / "c.json"
-    good("calibrate", *paths, "--class-balance", "none", "-o", file)
-    found = Certificate.load(file)
-    assert found.options["class_balance"] == "none"
-    assert found.facts.tuned_on == "score rows"
-    assert "matches" in good("verify", file, *paths).stdout
-    assert "--class-balance is for tuned thresholds" in bad(
-        "calibrate", *paths, "-m", "PS-LW", "--class-balance", "6", "-o", tmp_path / "d.json"
-    )
-
-
 @pytest.mark.montecarlo
 @pytest.mark.parametrize("balance", [6, "none"])
 def test_the_promise_is_kept_with_every_balance(balance: ClassBalance) -> None:
     delta, repeats, failed = 0.2, 20, 0
     for seed in range(repeats):
-        found = calibrate(*rows(seed, 2500), epsilon=0.1, delta=delta, class_balance=balance)
+        found = calibrate(*rows(seed, 2500), epsilon=0.1, delta=delta, method=PSLP(class_balance=balance))
         failed += POPULATION.error(found.thresholds, TARGET_MIX) > 0.1
     assert binomtest(failed, repeats, delta, alternative="greater").pvalue > 1e-3

@@ -12,7 +12,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from typer.testing import CliRunner
 
-from pacshift import PS, PSW, Certificate, InputError, PACClassifier, Tally, calibrate, compare
+from pacshift import PS, PSW, Certificate, InputError, PACClassifier, Rows, Tally, calibrate, compare
 from pacshift.certificate.file import to_document
 from pacshift.cli import app
 from pacshift.methods import Guarantee, Method, Solution, Task
@@ -179,7 +179,7 @@ def test_a_method_that_rests_on_labels_runs_itself_and_asks_for_them() -> None:
     scores, labels = drawn()
     target, truth = drawn(1)
     some: list[Any] = [label if place < 300 else None for place, label in enumerate(truth.tolist())]
-    made = calibrate(scores, labels, target, method=ByLabels(), target_labels=some)
+    made = calibrate(scores, labels, Rows(target, some), method=ByLabels())
     assert made.method == "BY-LABELS"
     assert made.thresholds == pytest.approx(0.125, abs=1e-6)
     with pytest.raises(InputError, match="needs labelled target rows"):

@@ -196,7 +196,7 @@ def test_words() -> None:
         ({"n_source": 500, "target_mix": {0: 0.5, "0": 0.5}}, "class 0 is named twice"),
         ({"n_source": 500, "target_mix": [1, 2, 3]}, "2 finite shares"),
         ({"n_source": 500, "target_mix": None}, "target_mix is missing"),
-        ({"n_source": 500, "labels": None}, "needs the labels"),
+        ({"n_source": 500, "labels": None}, "labels is missing"),
         ({"n_source": 500, "epsilon": 2}, "epsilon"),
         ({"n_source": 500, "method": "WCP"}, "cannot simulate method WCP"),
         ({"n_source": 500, "method": "APS"}, "cannot simulate method APS"),
@@ -242,7 +242,7 @@ def test_rows_that_were_read_are_a_pilot() -> None:
     table = pandas.DataFrame(PILOT[0], columns=["p_a", "p_b"]).assign(label=np.array(["a", "b"])[PILOT[1]])
     asked: dict[str, Any] = {"n_source": 1000, "n_target": 300, **QUICK}
     assert plan(read(table, label="label"), **asked).size == plan(*PILOT, **asked).size
-    with pytest.raises(InputError, match="leave labels= and classes= out"):
+    with pytest.raises(InputError, match="the pilot has its labels in its rows"):
         plan(read(table, label="label"), PILOT[1], **asked)
     with pytest.raises(InputError, match="the pilot has no rows of class 'b'"):
         plan(read(table[table.label == "a"], label="label", classes=["a", "b"]), **asked)

@@ -156,7 +156,7 @@ SAME, WORSE = Judged((0.9, 0.7), (0.9, 0.7)), Judged((0.94, 0.78), (0.6, 0.9))
 def test_labels_alone_answer_whatever_the_shift_is_and_label_shift_stands_beside_them() -> None:
     for world, refuted in ((SAME, False), (WORSE, True)):
         tally, few = world.draw(np.random.default_rng(3))
-        found = prevalence(tally, delta=0.05, target_labels=few)
+        found = prevalence(tally, delta=0.05, labelled=few)
         exact = clopper_pearson(few.class_counts, world.n_labels, delta=0.05)
         np.testing.assert_allclose(found.mix.lower, exact.lower)
         np.testing.assert_allclose(found.mix.upper, exact.upper)

@@ -70,7 +70,7 @@ def test_what_is_known_makes_sets_smaller_above_200_classes(method: str) -> None
     else:
         tally = Tally.from_scores(scores, labels) + Tally.from_target(target)
         known = Tally.from_scores(target[:100], truth[:100])  # counts: with rows PS-T has the smaller sets
-        better = calibrate(tally, **asked, target_labels=known)
+        better = calibrate(tally, **asked, labelled=known)
         assert better.method == "PS-LP"
     assert better.sets(target).sum() < 0.97 * plain.sets(target).sum()
     assert population.error(better.thresholds, shares) <= 0.1

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from scipy.optimize import isotonic_regression
 from scipy.stats import binom
 
-from pacshift import Certificate, InputError, Tally, UninformativeWarning, calibrate, label_sheet
+from flat import flat
+from pacshift import Certificate, InputError, Rows, Tally, UninformativeWarning, calibrate, label_sheet
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.bounds import binomial_cut
 from pacshift.certification.counted import count
@@ -34,7 +35,7 @@ from pacshift.paths.labelled import (
 )
 from pacshift.paths.path import ThresholdPath, fit_isotonic, isotonic, last_passing
 from pacshift.paths.posterior import Posterior, fit_posterior, log_evidence, move_posterior
-from pacshift.rows.memory import pair
+from pacshift.rows.rows import bind_pair
 from pacshift.scores.transforms import resolve_transform, softmax
 from strategies import seeds
 
@@ -106,7 +107,8 @@ def labelled_rows(n_labels: int, seed: int) -> LabelledTarget:
 
 def by_labels(target: Any, labels: Any, *, source: Any = SOURCE, **asked: Any) -> Certificate:
     asked = {"method": "PS-T", "epsilon": 0.1, "delta": 0.1, "target_labels": labels} | asked
-    return calibrate(source, SOURCE_LABELS, target, **asked)
+    made: Certificate = flat(calibrate, source, SOURCE_LABELS, target, **asked)
+    return made
 
 
 RATES = [TARGET[label == TRUTH, label] for label in range(3)]
@@ -235,7 +237,7 @@ def test_rows_of_the_test_have_no_part_in_planning() -> None:
         changed = target.copy()
         if change:
             changed[places] = np.roll(changed[places], 1, axis=1)
-        rows = pair(SOURCE, SOURCE_LABELS, changed, target_labels=labels)
+        rows = bind_pair(SOURCE, SOURCE_LABELS, Rows(changed, labels))
         found = count(*rows, METHODS["PS-T"](), request, PROBABILITY).labelled
         assert found is not None
         assert found.planning is not None
@@ -276,7 +278,7 @@ def test_lemma_3_labelled_rows_that_are_in_the_source_too_are_refused(how: str, 
     target, labels, _ = some_labels(200, np.random.default_rng(3))
     source, own, rows, given = own_source(how, target, labels)
     with pytest.raises(InputError, match=r"labelled target rows are in the source too: .* Leave these rows out"):
-        calibrate(source, own, rows, method=method, target_labels=given)
+        calibrate(source, own, Rows(rows, given), method=method)
     places = [place for place, label in enumerate(given) if label is not None]
     instead = calibrate(rows[places], [given[place] for place in places], None, method="PS")
     assert (instead.guarantee, instead.trivial) == ("pac-source", False)
@@ -296,7 +298,7 @@ def test_lemma_3_sheets_pilots_and_counts() -> None:
             calibrate(source, labels, target, method="PS-T", labelled=sheet)
     counted = Tally.from_scores(rows, own)
     with pytest.raises(InputError, match="labelled target rows are in the source too"):
-        calibrate(counted + Tally.from_target(target), method="PS-T", target_labels=counted)
+        calibrate(counted + Tally.from_target(target), method="PS-T", labelled=counted)
 
 
 def test_lemma_3_the_bound_of_counts_by_hand() -> None:
@@ -361,10 +363,10 @@ def test_scores_that_repeat_are_not_taken_for_the_same_rows(kind: str) -> None:
     target, truth = _tied(kind, 1200, rng)
     some = [int(label) if place < 400 else None for place, label in enumerate(truth)]
     asked: dict[str, Any] = {"method": "PS-T", "epsilon": 0.2, "delta": 0.1}
-    assert calibrate(source, labels, target, target_labels=some, **asked).n_target_labels == 400
-    assert calibrate(source, labels, target[:400], target_labels=some[:400], **asked).n_target_labels == 400
+    assert calibrate(source, labels, Rows(target, some), **asked).n_target_labels == 400
+    assert calibrate(source, labels, Rows(target[:400], some[:400]), **asked).n_target_labels == 400
     with pytest.raises(InputError, match="labelled target rows are in the source too"):  # also with one decimal
-        calibrate(target[:400], truth[:400], target, target_labels=some, **asked)
+        calibrate(target[:400], truth[:400], Rows(target, some), **asked)
 
 
 def test_the_same_rows_in_any_order_give_the_same_certificate() -> None:
@@ -373,9 +375,13 @@ def test_the_same_rows_in_any_order_give_the_same_certificate() -> None:
     first = by_labels(target, labels)
     order, other = rng.permutation(len(target)), rng.permutation(len(SOURCE))
     again = calibrate(
-        SOURCE[other], SOURCE_LABELS[other], target[order], target_labels=[labels[k] for k in order],
-        epsilon=0.1, delta=0.1, method="PS-T",
-    )  # fmt: skip
+        SOURCE[other],
+        SOURCE_LABELS[other],
+        Rows(target[order], [labels[k] for k in order]),
+        epsilon=0.1,
+        delta=0.1,
+        method="PS-T",
+    )
     assert np.array_equal(first.thresholds, again.thresholds)
     assert not np.array_equal(first.thresholds, by_labels(target, labels, rng=1).thresholds)
 
@@ -445,7 +451,7 @@ def test_counts_alone_are_enough() -> None:
     places = np.array([place for place, label in enumerate(labels) if label is not None])
     tally = Tally.from_scores(SOURCE, SOURCE_LABELS) + Tally.from_target(target)
     counted = Tally.from_scores(target[places], truth[places])
-    made = calibrate(tally, epsilon=0.1, delta=0.1, method="PS-T", target_labels=counted)
+    made = calibrate(tally, epsilon=0.1, delta=0.1, method="PS-T", labelled=counted)
     missed = counted.misses(made.thresholds).sum()
     assert missed <= binomial_cut(400, epsilon=0.1, delta=0.05) < missed + 8
     assert made.n_target_labels == 400
@@ -465,7 +471,6 @@ def test_too_few_labels_give_all_labels_with_the_number_needed() -> None:
         ({"target_labels": None}, "method PS-T needs labelled target rows"),
         ({"contamination": 0.01}, "contamination is about label shift, of which method PS-T assumes nothing"),
         ({"known_mix": {0: (0, 0.5)}}, "known_mix is about label shift, of which method PS-T assumes nothing"),
-        ({"weights": [1, 1, 1]}, "weights are the true weights for ORACLE"),
     ],
 )
 def test_what_does_not_fit_is_refused(options: dict[str, Any], said: str) -> None:

@@ -11,7 +11,7 @@ import pytest
 from matplotlib import pyplot as plt
 
 from certificates import HOSTILE, birds, every_shape
-from pacshift import Certificate, InputError, Interval, calibrate
+from pacshift import Certificate, InputError, Interval, Rows, calibrate
 from pacshift.arrays import FloatArray
 from pacshift.assumption import Assumption, Noticeable
 from pacshift.certificate.file import to_document
@@ -199,7 +199,7 @@ def test_label_shift_is_doubted_only_where_it_is_assumed() -> None:
     rng = np.random.default_rng(0)
     labels = rng.integers(0, 2, 600)
     scores = np.column_stack([1 - labels, labels]) * 0.4 + rng.dirichlet([1, 1], 600) * 0.6
-    made = calibrate(scores[:300], labels[:300], scores[300:], target_labels=labels[300:], method="PS-T")
+    made = calibrate(scores[:300], labels[:300], Rows(scores[300:], labels[300:]), method="PS-T")
     text = page_text(render_report(made))
     assert "Labels that are wrong" in text
     assert "another random sample" in text

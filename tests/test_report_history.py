@@ -126,7 +126,7 @@ def test_an_interval_is_rounded_the_same_everywhere() -> None:
 
 def test_the_page_says_what_else_was_asked_for_and_what_is_wrong_with_the_certificate() -> None:
     source = source_tally(9000)
-    old = calibrate(source, epsilon=0.06, delta=0.05, method="PS", model_id="net 3")
+    old = calibrate(source, epsilon=0.06, delta=0.05, method="PS").annotate(model_id="net 3")
     monitor = Monitor(source, certificate=old, class_epsilon=0.4, contamination=0.02, model_id="net 4")
     monitor.update(patients(1000, USUAL, np.random.default_rng(1))[0], "April")
     page = render_history(monitor)

@@ -10,12 +10,13 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from pacshift import InputError, calibrate, label_sheet, prevalence, read, verify
+from pacshift import InputError, Rows, calibrate, label_sheet, prevalence, read, verify
 from pacshift.rows import fold
 from pacshift.rows.arrow.table import read_rows
 from pacshift.rows.base import Batch, CheckedRows
-from pacshift.rows.memory import memory
+from pacshift.rows.memory import check_arrays
 from pacshift.scores.transforms import TRANSFORMS
+from pacshift.tally.inputs import Role
 from score_tables import save
 
 CLASSES = ("a", "b", "c")
@@ -31,7 +32,8 @@ def table() -> pd.DataFrame:
     scores[1::7] = scores[::7][: len(scores[1::7])]  # equal rows
     labels = np.array(CLASSES, object)[rng.integers(0, 3, N_ROWS)]
     table = pd.DataFrame(scores, columns=[f"p_{name}" for name in CLASSES]).assign(label=labels)
-    return table.assign(some=table["label"].where(rng.random(N_ROWS) < 0.3), patient=rng.integers(0, 200, N_ROWS))
+    patient = rng.integers(0, 200, N_ROWS)
+    return table.assign(some=table["label"].where(patient % 3 == 0), patient=patient)  # labels of whole groups
 
 
 @pytest.fixture(params=KINDS)
@@ -54,31 +56,24 @@ def _in_memory(
     table: pd.DataFrame, *, label: str | None = None, group: bool = False, target: bool = False, **how: Any
 ) -> CheckedRows:
     known = None if label is None else [None if pd.isna(name) else name for name in table[label]]
-    return memory(
-        table[[f"p_{name}" for name in CLASSES]].to_numpy(),
-        known,
-        name="target" if target else "source",
-        role="target" if target else "source",
-        classes=CLASSES,
-        some_labels=label == "some",
-        groups=table["patient"] if group else None,
-        **how,
-    )
+    scores = table[[f"p_{name}" for name in CLASSES]].to_numpy()
+    role: Role = "target" if target else "source"
+    groups = table["patient"] if group else None
+    return check_arrays(scores, known, groups, name=role, role=role, classes=CLASSES, **how)
 
 
 def _in_table(
     table: Any, *, label: str | None = None, group: bool = False, target: bool = False, **how: Any
 ) -> CheckedRows:
-    asked: Any = {"label": label, "group": "patient" if group else None, "some_labels": label == "some"}
-    named: Any = {"name": "target", "role": "target"} if target else {"name": "source"}
-    return read_rows(table, **asked, **named, scores="p_*", **how)
+    asked: Any = {"label": label, "group": "patient" if group else None}
+    role: Role = "target" if target else "source"
+    return read_rows(table, **asked, name=role, role=role, scores="p_*", **how)
 
 
 @pytest.mark.parametrize("group", [False, True])
 def test_every_kind_has_the_same_counts(make: Maker, table: pd.DataFrame, group: bool) -> None:
-    for how in ({"label": "label"}, {"target": True}, {"target": True, "label": "some", "labels_per": "row"}):
-        if not group:
-            how.pop("labels_per", None)
+    ways: list[dict[str, Any]] = [{"label": "label"}, {"target": True}, {"target": True, "label": "some"}]
+    for how in ways:
         wanted = _in_memory(table, group=group, **how).tally(grid=True)
         found = make(group=group, **how).tally(grid=True)
         assert found == wanted
@@ -121,7 +116,6 @@ def test_every_kind_has_the_same_samples(make: Maker, table: pd.DataFrame, group
     monkeypatch.setattr("pacshift.paths.sample.SOURCE_ROWS", 100)
     monkeypatch.setattr("pacshift.paths.sample.TARGET_ROWS", 100)
     how: Any = {"target": True, "label": "some", "group": group}
-    how |= {"labels_per": "row"} if group else {}
     pairs = [(make(label="label", group=group), make(**how))]
     pairs.append((_in_memory(table, label="label", group=group), _in_memory(table, **how)))
     found, wanted = (fold.sample(*pair, fold.both(*pair, soft=False, bins=False)) for pair in pairs)
@@ -160,7 +154,7 @@ def test_rows_that_cannot_be_used_are_counted_by_file(table: pd.DataFrame, tmp_p
 
 
 def test_a_view_without_labels_shares_what_was_read_and_chosen(table: pd.DataFrame, monkeypatch: Any) -> None:
-    rows: Any = _in_table(table, target=True, label="some", group=True, labels_per="row")
+    rows: Any = _in_table(table, target=True, label="some", group=True)
     view = rows.unlabelled()
     assert view.choice is rows.choice
     assert view.rows.kept is rows.rows.kept
@@ -192,7 +186,7 @@ def test_verbs_take_tables_arrays_and_counts(table: pd.DataFrame, tmp_path: Path
     target = read(path, like=source, group=group)
     made = calibrate(source, target, method="PS-LW", epsilon=0.3)
     assert verify(made, source, target).verdict == "match"
-    counts = fold.both(source, target, soft=False, bins=False)
+    counts = source.tally(soft=False) + target.tally(soft=False, bins=False)
     again = calibrate(counts, method="PS-LW", epsilon=0.3)
     assert np.array_equal(made.thresholds, again.thresholds)
     shares = [prevalence(*data, delta=0.5).mix.lower.tolist() for data in ((source, target), (counts,))]
@@ -201,7 +195,7 @@ def test_verbs_take_tables_arrays_and_counts(table: pd.DataFrame, tmp_path: Path
         scores = table[[f"p_{name}" for name in CLASSES]].to_numpy()
         mixed = calibrate(source, None, scores, method="PS-LW", epsilon=0.3)
         assert np.array_equal(made.thresholds, mixed.thresholds)
-        some = read(path, target_label="some", like=source)
+        some = read(path, label="some", like=source)
         with pytest.raises(InputError, match="labelled target rows are in the source too"):
             calibrate(source, some, method="PS-T", epsilon=0.5, delta=0.2)
 
@@ -209,23 +203,24 @@ def test_verbs_take_tables_arrays_and_counts(table: pd.DataFrame, tmp_path: Path
 def test_what_is_said_of_other_data_is_refused(table: pd.DataFrame) -> None:
     source = read(table, label="label", scores="p_*")
     target = read(table, like=source)
-    counts = fold.both(source, target, soft=False, bins=False)
+    counts = source.tally(soft=False) + target.tally(soft=False)
     turned = read(table, scores="p_*", classes=CLASSES[::-1])
     wrong: list[tuple[tuple[Any, ...], dict[str, Any], str]] = [
-        ((source, target), {"groups": table["patient"]}, "groups is about arrays"),
-        ((source, target), {"target_labels": table["some"]}, "target_labels is about arrays"),
+        ((source, table["label"], target), {}, "the source has its labels in its rows"),
         ((target, target), {}, "the source has no labels"),
-        ((source, source), {}, "the target was read with label="),
-        ((source, turned), {}, "Read it with like=SOURCE"),
-        ((counts, table["label"]), {}, "source_labels is about rows"),
-        ((counts,), {"target_labels": table["some"]}, "must be a tally of the labelled target rows"),
-        ((table[["p_a", "p_b", "p_c"]],), {}, "source_labels is missing"),
+        ((target, table["label"]), {}, "labels of a table are one of its columns"),
+        ((source, source), {}, "labelled target rows are in the source too"),
+        ((source, turned), {}, r"both must be the same, in the same order. Name them once: classes=, or like="),
+        ((source, target), {"classes": CLASSES[::-1]}, "the source has the classes"),
+        ((counts, table["label"]), {}, "labels is about rows"),
+        ((counts, None, target), {}, "target is about rows"),
+        ((table[["p_a", "p_b", "p_c"]],), {}, "labels is missing"),
     ]
     for data, options, said in wrong:
         with pytest.raises(InputError, match=said):
             calibrate(*data, **options)
-    with pytest.raises(InputError, match="Give one of them"):
-        read(table, label="label", target_label="some")
+    with pytest.raises(InputError, match="arrays do not say their columns"):
+        read(table, label="label", like=Rows(table[["p_a", "p_b", "p_c"]]))
 
 
 def _counting(function: Any, calls: list[Any]) -> Any:

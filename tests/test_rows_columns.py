@@ -21,7 +21,7 @@ from score_tables import EXPECTED, LABELS, LOGITS, NAMES, RNG, SCORES, labelled,
 def test_columns_named_as_the_labels_need_no_options(kind: str, tmp_path: Path) -> None:
     path = save(labelled("*", id=np.arange(300), age=RNG.integers(20, 90, 300)), tmp_path / f"a.{kind}")
     rows = read(path, label="label")
-    assert (rows.tally(), rows.columns) == (EXPECTED, Columns(NAMES, "label"))
+    assert (rows.tally(), rows.bind(name="source", role="source").columns) == (EXPECTED, Columns(NAMES, "label"))
     assert read(path, classes=NAMES).arrays()[0].tolist() == SCORES.tolist()  # without labels, by the classes
 
 

@@ -54,7 +54,7 @@ def test_files_batches_and_order_do_not_matter(tmp_path: Path, monkeypatch: pyte
     for part, first in enumerate(range(0, N_ROWS, 1100)):
         save(mixed.slice(first, 1100), tmp_path / f"{part}.parquet")
     assert counted(tmp_path) == in_memory()
-    unlabelled = read(tmp_path, group="patient", scores="p_*")
+    unlabelled = read(tmp_path, group="patient", scores="p_*").bind(name="target", role="target")
     assert unlabelled.tally() == Tally.from_target(SCORES, groups=PATIENTS)
     assert (unlabelled.last.n_given, unlabelled.last.n_rows) == (N_GROUPS, N_ROWS)
     assert unlabelled.columns == Columns(("p_0", "p_1"), None, "patient")
@@ -104,7 +104,8 @@ def test_rows_without_a_group_are_refused_or_left_out_aloud() -> None:
         InputError, match=r"30 rows? cannot be used \(30 with no group id\), the first is row 7 of"
     ):
         counted(table)
-    found = read(table, label="label", group="patient", drop_invalid=1.0)
+    table = read(table, label="label", group="patient", drop_invalid=1.0)
+    found = table.bind(name="source", role="source")
     kept = np.array([name is not None for name in ids])
     assert found.tally() == Tally.from_scores(SCORES[kept], LABELS[kept], groups=PATIENTS[kept], grid=True)
     assert (found.last.n_rows, found.last.faults.n_rows) == (N_ROWS, 30)
@@ -142,10 +143,12 @@ def test_a_target_that_is_read_like_its_source_has_its_groups(tmp_path: Path) ->
     source = read(path, label="label", group="patient")
     assert read(path, like=source).tally() == read(path, group="patient", scores="p_*").tally()
     assert read(path, label="label", like=read(path, group="patient")).tally() == source.tally()
-    assert read(path, like=source, group="label").columns == Columns(("p_0", "p_1"), None, "label")
+    assert read(path, like=source, group="label").bind(name="target", role="target").columns == Columns(
+        ("p_0", "p_1"), None, "label"
+    )
     named = TABLE.rename_columns(["p_0", "p_1", "label", "person"])
     assert read(named, like=source, group="person").tally() == read(path, like=source).tally()
-    with pytest.raises(InputError, match=r"target: .*one row of each 'patient'.*no column 'patient'.*group=NAME"):
+    with pytest.raises(InputError, match=r"one row of each 'patient'.*no column 'patient'.*group=NAME"):
         read(other, like=source)
     made = calibrate(source, read(path, like=source), method="PS-LW", epsilon=0.3)
     assert made.columns == Columns(("p_0", "p_1"), "label", "patient")

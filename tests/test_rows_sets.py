@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from numpy.typing import NDArray
 
-from pacshift import Certificate, calibrate, read, write_sets
+from pacshift import Certificate, Rows, calibrate, read, write_sets
 from pacshift.errors import InputError
 from pacshift.rows.sets import labels_at, make_sets, sizes_at
 from pacshift.scores.check import ScoreMatrix
@@ -89,7 +89,7 @@ def test_sets_of_a_table_are_those_of_its_scores(
 
 
 def test_tables_whose_sets_are_not_what_is_asked_for(certificate: Certificate, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"the table has the classes 'eel', 'dog', 'cat', .*Read it with like="):
+    with pytest.raises(InputError, match=r"the table has the classes 'eel', 'dog', 'cat', .* like="):
         certificate.sets(read(frame(), scores="p_*", classes=CLASSES[::-1]))
     logits = np.log(SCORES)
     with pytest.raises(InputError, match="these scores are other numbers"):
@@ -110,8 +110,8 @@ def test_every_row_of_a_group_has_a_set_and_sizes_are_those_of_the_counted_rows(
     assert np.array_equal(made.sets(read(frame(), like=made)), made.sets(SCORES))
     sizes = made.with_set_sizes(read(frame(), like=made)).set_sizes
     owners, names = frame()["owner"], np.array(CLASSES)[LABELS]
-    asked: dict[str, Any] = {"classes": CLASSES, "groups": owners, "target_groups": owners}
-    same = calibrate(SCORES, names, SCORES, method="PS-LW", epsilon=0.2, **asked)
+    source, target = Rows(SCORES, names, groups=owners), Rows(SCORES, groups=owners)
+    same = calibrate(source, target, method="PS-LW", epsilon=0.2, classes=CLASSES)
     assert str(sizes) == str(same.set_sizes) == str(made.set_sizes)
 
 

@@ -77,9 +77,10 @@ def test_counts_equal_those_of_memory(frame: Any) -> None:
     spread = frame.repartition(5)
     assert read(spread, label="label").tally() == in_memory()
     assert read(spread).tally() == Tally.from_target(SCORES, classes=CLASSES)
-    rows = read(frame, label="number", scores="listed")
+    rows: Any = read(frame, label="number", scores="listed")
     assert rows.tally("margin") == Tally.from_scores(SCORES, LABELS, grid=True, score="margin")
-    assert (rows.last.n_given, rows.last.n_rows) == (N_ROWS, N_ROWS)
+    last = rows.bind(name="source", role="source").last
+    assert (last.n_given, last.n_rows) == (N_ROWS, N_ROWS)
     with pytest.raises(InputError, match="counted there and never read here"):
         rows.arrays()
     with pytest.raises(InputError, match="grid=False does not work"):
@@ -95,9 +96,10 @@ def test_one_row_of_each_group_is_the_one_of_memory(spark: Any, frame: Any) -> N
     owned = frame.withColumn("owner", col("id") % 3000)
     found = read(owned.repartition(5), label="label", group="owner")
     assert found.tally() == in_memory(groups=owners)
-    assert (found.last.n_given, found.last.n_rows) == (3000, N_ROWS)
-    assert found.columns is not None
-    assert found.columns.group == "owner"
+    bound = found.bind(name="source", role="source")
+    assert (bound.last.n_given, bound.last.n_rows) == (3000, N_ROWS)
+    assert bound.columns is not None
+    assert bound.columns.group == "owner"
     assert read(owned, group="owner").tally() == Tally.from_target(SCORES, classes=CLASSES, groups=owners)
     holes = owned.withColumn("owner", when(col("id") >= 100, col("owner")))
     with pytest.raises(InputError, match=r"100 rows? cannot be used \(100 with no group id\)"):
@@ -246,8 +248,9 @@ def test_columns_are_found_by_name(frame: Any, certificate: Certificate) -> None
     counted = read(named, label="label")
     rows = slice(0, 2000)
     assert counted.tally() == Tally.from_scores(SCORES[rows], NAMES[rows], classes=CLASSES, grid=True)
-    assert counted.columns is not None
-    assert counted.columns.scores == CLASSES
+    columns = counted.bind(name="source", role="source").columns
+    assert columns is not None
+    assert columns.scores == CLASSES
     with pytest.raises(InputError, match="'id' does not look like scores"):
         read(named, label="label", scores="*").tally()
     other = replace(certificate, classes=("a", "b", "c", "d"))

@@ -98,12 +98,12 @@ LABELLED: dict[str, Any] = {
     "calibrate with softmax": lambda labels: pacshift.calibrate(
         np.log(SCORES), labels, None, softmax=True, method="PS"
     ),
-    "target_labels": lambda labels: pacshift.calibrate(
-        *world(seed=4), SCORES, target_labels=labels.where(labels.index.str.endswith("0"))
+    "labels of a target": lambda labels: pacshift.calibrate(
+        *world(seed=4), pacshift.Rows(SCORES, labels.where(labels.index.str.endswith("0")))
     ),
     "compare": lambda labels: pacshift.compare(SCORES, labels, SCORES, methods=["PS"]),
     "labels of compare's target": lambda labels: pacshift.compare(
-        *world(seed=4), SCORES, methods=["PS"], target_labels=labels
+        *world(seed=4), pacshift.Rows(SCORES, labels), methods=["PS"]
     ),
     "prevalence": lambda labels: pacshift.prevalence(SCORES, labels, SCORES),
     "Tally.from_scores": lambda labels: pacshift.Tally.from_scores(SCORES, labels),
@@ -159,15 +159,21 @@ def test_one_side_without_an_index_is_matched_by_position() -> None:
         Tally.from_scores(frame, series[1:])
 
 
+def named_weights(given: Any) -> Any:
+    """The weights as ORACLE keeps them, by name if they have names."""
+    kept = pacshift.Oracle(weights=given).weights
+    return dict(kept) if isinstance(kept[0], tuple) else kept
+
+
 def test_values_per_class_are_found_by_their_names() -> None:
     """A series from value_counts is in the order of the counts, not of the classes."""
     by_name = pd.Series({"wren": 2.0, "crow": 0.5, "owl": 1.0})
     for given in (by_name, pd.Series([0.5, 1, 2]), [0.5, 1, 2], pd.Series([0.5, 1, 2], [*NAMES])):
-        assert check_weights(given, tuple(NAMES)).tolist() == [0.5, 1.0, 2.0]
+        assert check_weights(named_weights(given), tuple(NAMES)).tolist() == [0.5, 1.0, 2.0]
         assert SURE.error(SURE_ABOVE, given) == pytest.approx(2 / 3.5)
     for wrong in (by_name[:2], by_name.rename({"owl": "emu"}), by_name.rename({"owl": "crow"})):
-        with pytest.raises(InputError, match=r"weights: the index holds .*Name every class once"):
-            check_weights(wrong, tuple(NAMES))
+        with pytest.raises(InputError, match=r"weights: they name .*Name every class once"):
+            check_weights(named_weights(wrong), tuple(NAMES))
 
 
 def test_a_plan_takes_mixes_by_name() -> None:

@@ -141,7 +141,7 @@ def test_tallies_remember_it_and_do_not_mix(tmp_path: Path) -> None:
         source + Tally.from_target(softmax(TARGET))
     labelled = Tally.from_scores(softmax(TARGET[:50]), LABELS[:50])
     with pytest.raises(InputError, match="and with softmax=True if the source was"):
-        calibrate(source + target, target_labels=labelled)
+        calibrate(source + target, labelled=labelled)
 
 
 def test_a_class_may_be_ruled_out_in_a_table_too(certificate: Certificate, tmp_path: Path) -> None:

@@ -104,23 +104,16 @@ def test_the_digest_adds_up_and_sees_who_has_which_row() -> None:
     assert len({tuple(each) for each in [whole, *others]}) == 4  # rows that are alike may change places
 
 
-@pytest.mark.parametrize(
-    ("labels_per", "labels", "counted"),
-    [
-        ("row", [0, None, None, 1, None], None),
-        ("group", [0, None, None, 1, None], [0, 3]),
-        ("group", [None, 1, None, None, None], [1, 3]),
-        (None, [0, 1, 1, None, None], None),
-    ],
-)
-def test_which_row_counts_where_some_have_a_label(labels_per: Any, labels: Any, counted: Any) -> None:
-    """Of a group without a label, one by its coin: the row 3. With a label per group, the labelled one."""
+def test_rows_that_count_may_have_labels_and_so_may_all_rows_of_a_group() -> None:
     scores = check_scores([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4], [0.3, 0.7], [0.4, 0.6]], name="rows")
-    marks = np.array([-1 if label is None else label for label in labels])
     names, rows = name_hashes("aaabb"), row_keys(scores.values)
     coins = group_coins(names, rows_digest(names, rows), "target")
-    found = choose_labelled(names, coins, rows, marks, labels_per)
-    assert found.tolist() == (counted or one_row_per_group(list("aaabb"), scores).tolist())
+    counted = one_row_per_group(list("aaabb"), scores)
+    alone = np.where(np.isin(np.arange(5), counted), 1, -1)
+    for marks in (np.array([0, 1, 1, -1, -1]), alone):
+        assert choose_labelled(names, coins, rows, marks).tolist() == counted.tolist()
+    with pytest.raises(InputError, match="3 labels on rows that are not the counted one of their group"):
+        choose_labelled(names, coins, rows, np.where(np.isin(np.arange(5), counted), -1, 1))
 
 
 def test_tallies_of_groups_count_one_row_each_and_say_so(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from pacshift import (
     InputError,
     Monitor,
     Population,
+    Rows,
     Tally,
     accept,
     calibrate,
@@ -161,7 +162,7 @@ VERBS: dict[str, Any] = {
     ),
     "monitor": lambda scores, labels, target: Monitor(Tally.from_scores(scores, labels)),
     "labelled target": lambda scores, labels, target: calibrate(
-        POPULATION.scores[::700], POPULATION.index[::700], scores, target_labels=[*labels[:1200], *[None] * 300]
+        POPULATION.scores[::700], POPULATION.index[::700], Rows(scores, [*labels[:1200], *[None] * 300])
     ),
 }
 
@@ -186,7 +187,7 @@ def test_copies_are_no_evidence_for_a_check(thrice: Any, tmp_path: Path) -> None
     with pytest.raises(InputError, match="every row is there 3 times"):
         check(made, read(tmp_path / "t.parquet", label="label", like=made))
     units = np.repeat(np.arange(len(thrice[1]) // 3), 3)
-    assert check(made, *thrice, groups=units).n_judged == len(units) // 3
+    assert check(made, Rows(*thrice, groups=units)).n_judged == len(units) // 3
 
 
 def test_a_class_of_copies_is_named_and_groups_are_the_way_out(thrice: Any) -> None:
@@ -194,7 +195,7 @@ def test_a_class_of_copies_is_named_and_groups_are_the_way_out(thrice: Any) -> N
     places = np.repeat(np.arange(1000), 1 + (labels == 2))
     with pytest.raises(InputError, match=r"every row of class 'c' is there 2 times"):
         calibrate(scores[places], np.array(["a", "b", "c"])[labels[places]], TARGET, classes=["a", "b", "c"])
-    made = calibrate(thrice[0], thrice[1], TARGET, groups=np.repeat(np.arange(500), 3))
+    made = calibrate(Rows(thrice[0], thrice[1], groups=np.repeat(np.arange(500), 3)), TARGET)
     assert (made.n_source, made.notes) == (500, ())
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pacshift import AssumptionError, Population, Tally, UninformativeWarning, calibrate
+from pacshift import AssumptionError, Oracle, Population, Tally, UninformativeWarning, calibrate
 from pacshift.arrays import BoolArray, FloatArray
 from pacshift.bounds import Interval
 from pacshift.methods import Method
@@ -67,11 +67,11 @@ class Run:
 
 
 def run(method: Method, world: World, tally: Tally, epsilon: float, delta: float, seed: int) -> Run:
-    weights = world.weights if method.needs_weights else None
+    method = Oracle(weights=world.weights) if method.needs_weights else method
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UninformativeWarning)  # all labels is a valid answer here
-            certificate = calibrate(tally, epsilon=epsilon, delta=delta, method=method, weights=weights, rng=seed)
+            certificate = calibrate(tally, epsilon=epsilon, delta=delta, rng=seed, method=method)
     except AssumptionError:
         return Run(None)
     return Run(certificate.thresholds)

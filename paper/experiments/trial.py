@@ -15,7 +15,7 @@ from pacshift.assumption import check_assumption
 from pacshift.certification.delta import ASSUMPTION_SHARE
 from pacshift.errors import AssumptionError, InputError
 from pacshift.evaluation import evaluate
-from pacshift.methods import METHODS, PSC, PSW, Guarantee, Method, Task
+from pacshift.methods import METHODS, PSC, PSW, Guarantee, Method, Oracle, Task
 from pacshift.methods.base import check_method
 from pacshift.scores.check import ScoreMatrix
 from pacshift.scores.transforms import resolve_transform
@@ -140,8 +140,8 @@ def thresholds_of(draw: "Draw", method: Method, score: str) -> FloatArray:
     many rows drawn from few the test notices it: ``Draw.refuted``.
     """
     panel = draw.experiment.panel
-    weights = np.asarray(panel.weights) if method.needs_weights else None
-    task = Task(epsilon=panel.epsilon, delta=panel.delta, seed=draw.experiment.seed, weights=weights)
+    method = Oracle(weights=panel.weights) if method.needs_weights else method
+    task = Task(epsilon=panel.epsilon, delta=panel.delta, seed=draw.experiment.seed)
     return method.solve(draw.tally(score), task).thresholds
 
 

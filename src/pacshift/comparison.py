@@ -1,13 +1,13 @@
 """Several methods on the same data, counted once: one row per method, as `pacshift compare` shows them."""
 
+from __future__ import annotations
+
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from textwrap import shorten
 from typing import Any
-
-from numpy.typing import ArrayLike
 
 from pacshift.arrays import Label, LabelsLike, RngLike, ScoresLike
 from pacshift.assumption import Assumption
@@ -15,15 +15,14 @@ from pacshift.certificate import Certificate
 from pacshift.certification.certify import certify, check_label_shift
 from pacshift.certification.counted import check_repeats, cut_of, looked_at, measured
 from pacshift.certification.request import check_request, require_fit
-from pacshift.defaults import DELTA, EPSILON
 from pacshift.errors import InputError, PacshiftError, did_you_mean
 from pacshift.labels.labelled import require_unseen
 from pacshift.methods import METHODS, Guarantee, Method, resolve_method, usable_methods
 from pacshift.methods.guarantee import MEANINGS, promises_target
+from pacshift.mix.prevalence import KnownMix
 from pacshift.paths.labelled import LabelledTarget
-from pacshift.rows.base import CheckedRows
 from pacshift.rows.fold import misses, sizes, target_beside
-from pacshift.rows.memory import pair
+from pacshift.rows.rows import Rows, bind_pair
 from pacshift.rows.sets import mean_and_empty
 from pacshift.scores.transforms import resolve_transform
 from pacshift.tally.counter import CountOptions
@@ -142,24 +141,20 @@ class Comparison:
 
 @did_you_mean
 def compare(
-    source_scores: ScoresLike | CheckedRows,
-    source_labels: LabelsLike | CheckedRows | None = None,
-    target_scores: ScoresLike | CheckedRows | None = None,
+    source: ScoresLike | Rows,
+    labels: LabelsLike | Rows | None = None,
+    target: ScoresLike | Rows | None = None,
     *,
-    epsilon: float = EPSILON,
-    delta: float = DELTA,
+    epsilon: float = 0.1,
+    delta: float = 0.05,
     methods: Iterable[str | Method] | None = None,
-    target_labels: LabelsLike | None = None,
-    groups: LabelsLike | None = None,
-    target_groups: LabelsLike | None = None,
-    classes: Sequence[Label] | None = None,
     score: str = "probability",
-    softmax: bool = False,
-    weights: ArrayLike | None = None,
-    rng: RngLike = None,
     class_epsilon: float | None = None,
     contamination: float = 0.0,
-    known_mix: Mapping[Any, Any] | None = None,
+    known_mix: KnownMix | None = None,
+    classes: Sequence[Label] | None = None,
+    softmax: bool = False,
+    rng: RngLike = None,
 ) -> Comparison:
     """Run several methods on the same data and measure the sets of each on the target.
 
@@ -171,31 +166,23 @@ def compare(
 
     Parameters
     ----------
-    source_scores : array or frame of shape (m, K), or Rows
+    source : array or frame of shape (m, K), or rows
         Scores of the labelled source examples.
-    source_labels : array or series of length m
+    labels : array or series of length m
         The true labels of the source examples.
-    target_scores : array or frame of shape (n, K), or Rows
-        Scores of the target. The sets are measured on these rows.
+    target : array or frame of shape (n, K), or rows
+        Scores of the target. The sets are measured on these rows, or on one random row of each group. If all of
+        them have labels, ``Rows(scores, labels)``, the error of the sets is shown too. No method sees them.
     epsilon, delta : float
         As in ``calibrate``. Defaults: 0.1 and 0.05.
     methods : iterable of str or Method, optional
-        Names or method objects. Default: all of ``METHODS`` but PS-T, ``"ORACLE"`` only if ``weights`` are given.
-    target_labels : array or series of length n, optional
-        The true label of every target row, to show the error of the sets. No method sees them, and none of these
-        rows may be in the source.
-    groups : array or series of length m, optional
-        The group of each source row, such as the patient, as in ``calibrate``.
-    target_groups : array or series of length n, optional
-        The same for the target. The sets are then measured on one random row of each group too.
+        Names or method objects. Default: all of ``METHODS`` but PS-T and ``"ORACLE"``.
     classes : sequence of labels, optional
         The class of each score column, in order. Default: the column names of a frame, else 0 to K-1.
     score : str, default "probability"
         The score that is compared with thresholds, but for methods that insist on their own, as APS does.
     softmax : bool, default False
         Whether the scores are logits, of which the softmax is taken first.
-    weights : array of length K, optional
-        The true importance weights, for ``"ORACLE"``.
     rng : int, numpy.random.Generator or None, optional
         As in ``calibrate``.
     class_epsilon : float, optional
@@ -218,11 +205,11 @@ def compare(
 
     Examples
     --------
-    >>> from pacshift import Population
+    >>> from pacshift import Population, Rows
     >>> population = Population.synthetic(3, strength=4, rng=0)
     >>> source, labels = population.draw([0.8, 0.15, 0.05], 3000, rng=1)
     >>> target, truth = population.draw([0.05, 0.15, 0.8], 3000, rng=2)
-    >>> compare(source, labels, target, methods=["PS-LW", "LWCP", "PS"], target_labels=truth)
+    >>> compare(source, labels, Rows(target, truth), methods=["PS-LW", "LWCP", "PS"])
     method  promise             labels per set  empty sets  error
     PS-LW   target              0.974           2.7 %       0.0533
     LWCP    target, on average  0.935           6.53 %      0.0910
@@ -234,52 +221,43 @@ def compare(
         class_epsilon=class_epsilon,
         contamination=contamination,
         known_mix=known_mix,
-        weights=weights,
         rng=rng,
     )
     if methods is None:
-        chosen = usable_methods(with_weights=weights is not None)
+        chosen = usable_methods()
     else:
         chosen = [resolve_method(method) for method in ([methods] if isinstance(methods, str) else methods)]
     if not chosen:
         raise InputError(f"methods is empty. Name at least one of {', '.join(METHODS)}.")
-    source, target = pair(
-        source_scores,
-        source_labels,
-        target_scores,
-        classes=classes,
-        softmax=softmax,
-        groups=groups,
-        target_groups=target_groups,
-        target_labels=target_labels,
-        some_labels=False,
-        labels_per=None if target_labels is None else "row",  # every row has one
-    )
-    if target is None:
-        raise InputError("target_scores is None, but sets are compared on the target. Pass its scores.")
-    if target.labels == "some":  # an error is that of all rows
-        target = target.requiring_labels()
+    source_rows, target_rows = bind_pair(source, labels, target, classes=classes, softmax=softmax)
+    if target_rows is None:
+        raise InputError("there is no target, but sets are compared on the target. Pass its scores.")
+    if target_rows.labels == "some":  # an error is that of all rows
+        target_rows = target_rows.requiring_labels()
     # Every score is counted once; a method may insist on its own, as APS does.
     names = [score if method.default_score == "probability" else method.default_score for method in chosen]
     if score != "probability" and score not in names:
         raise InputError(f"score={score!r}, but each of these methods has a score of its own. Leave it out.")
     transforms = {name: resolve_transform(name) for name in names}
-    request, others = request.for_classes(source.classes), target_beside(source, target, soft=True, bins=True)
+    request, others = (
+        request.for_classes(source_rows.classes),
+        target_beside(source_rows, target_rows, soft=True, bins=True),
+    )
     counted = {
-        name: looked_at(source, target, source.tally(transform) + others, transform)
+        name: looked_at(source_rows, target_rows, source_rows.tally(transform) + others, transform)
         for name, transform in transforms.items()
     }
     data = [counted[name] for name in names]
-    if target.labels == "all":
+    if target_rows.labels == "all":
         options = CountOptions(
-            transforms[names[0]], grid=True, soft=False, bins=False, softmax=target.softmax, predicted=False
+            transforms[names[0]], grid=True, soft=False, bins=False, softmax=target_rows.softmax, predicted=False
         )
-        require_unseen(LabelledTarget.of_tally(target.count(options, None)).chance_to_match(data[0].tally))
+        require_unseen(LabelledTarget.of_tally(target_rows.count(options, None)).chance_to_match(data[0].tally))
     check_repeats(data[0].tally)
 
     answers: list[Certificate | PacshiftError] = []
     tested: Assumption | None = None  # once, on the same rows
-    with source.watch(source, "comparing methods") as report:
+    with source_rows.watch(source_rows, "comparing methods") as report:
         for method, own in zip(chosen, data, strict=True):
             asked = request.fitting(method)
             if tested is None and promises_target(method):
@@ -296,20 +274,20 @@ def compare(
                 report(len(answers), len(chosen))
     cuts = [cut_of(answer) for answer in answers if isinstance(answer, Certificate)]
     found: Iterator[tuple[float | None, float, float]] = iter(())
-    if cuts and target.labels == "none":
-        found = ((None, *mean_and_empty(counts)) for counts in sizes(target, cuts))
+    if cuts and target_rows.labels == "none":
+        found = ((None, *mean_and_empty(counts)) for counts in sizes(target_rows, cuts))
     elif cuts:
-        counted_sets = misses(target, [one.sets for one in cuts], "measuring the sets")
+        counted_sets = misses(target_rows, [one.sets for one in cuts], "measuring the sets")
         found = ((one.error, one.size, one.empty) for one in (each.evaluation() for each in counted_sets))
-    rows, certificates = list[ComparisonRow](), list[Certificate | None]()
+    shown, certificates = list[ComparisonRow](), list[Certificate | None]()
     for method, own, answer in zip(chosen, data, answers, strict=True):
         if isinstance(answer, PacshiftError):
-            rows.append(ComparisonRow(method.name, method.guarantee, None, note=f"refused: {answer}"))
+            shown.append(ComparisonRow(method.name, method.guarantee, None, note=f"refused: {answer}"))
             certificates.append(None)
             continue
         error, size, empty = next(found)
         why = " ".join(answer.reasons)
-        rows.append(ComparisonRow(method.name, method.guarantee, size, empty, error, answer.trivial, why))
+        shown.append(ComparisonRow(method.name, method.guarantee, size, empty, error, answer.trivial, why))
         # Where rows are not at hand, sizes would take one more pass each.
-        certificates.append(measured(answer, own) if target.again == "cheap" else answer)
-    return Comparison(tuple(rows), tuple(certificates), request.epsilon, request.delta)
+        certificates.append(measured(answer, own) if target_rows.again == "cheap" else answer)
+    return Comparison(tuple(shown), tuple(certificates), request.epsilon, request.delta)

@@ -5,6 +5,7 @@ Nothing in it is replaced afterwards, so the name of a file comes through as it 
 """
 
 import contextlib
+import inspect
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -32,12 +33,16 @@ ELSEWHERE = {
     "class_names": "classes",
     "random_state": "rng",
     "seed": "rng",
-    "y": "source_labels",
-    "labels": "source_labels",
-    "target": "target_scores",
-    "source": "source_scores",
+    "y": "labels",
 }
 """What other libraries call our parameters. A level of 90 % is ``epsilon=0.1`` here."""
+
+SAID_ELSEWHERE = {
+    "groups": "Rows(scores, labels, groups=...) instead of the scores",
+    "weights": "method=Oracle(weights=...)",
+    "note": "certificate.annotate(note=...)",
+}
+"""What belongs to rows, to a method or to a certificate, and not to a verb."""
 
 PACKAGE = "."
 """What pip is given: a checkout, because pacshift is on no package index yet. On the day it is, write "pacshift"
@@ -133,7 +138,6 @@ def did_you_mean(verb: Verb) -> Verb:
             if error.__traceback__ is None or error.__traceback__.tb_next is not None:
                 raise
             import difflib
-            import inspect
 
             known = inspect.signature(verb).parameters
             unknown = next((name for name in named if name not in known), None)
@@ -142,10 +146,22 @@ def did_you_mean(verb: Verb) -> Verb:
             meant = ELSEWHERE.get(unknown, "")
             close = [name for name in (meant, ELSEWHERE.get(meant, "")) if name in known][:1]
             close = close or difflib.get_close_matches(unknown, known, 1)
+            if place := SAID_ELSEWHERE.get(unknown):
+                raise TypeError(f"{verb.__name__}() has no parameter {unknown!r}: say {place}.") from None
             hint = f"Did you mean {close[0]!r}?" if close else f"It has {', '.join(known)}."
             raise TypeError(f"{verb.__name__}() has no parameter {unknown!r}. {hint}") from None
 
+    signature = inspect.signature(verb)  # as it is written: ScoresLike, not what it stands for
+    parameters = [one.replace(annotation=_Written(one.annotation)) for one in signature.parameters.values()]
+    shown = signature.replace(parameters=parameters, return_annotation=_Written(signature.return_annotation))
+    call_verb.__signature__ = shown  # type: ignore[attr-defined]
     return cast(Verb, call_verb)
+
+
+class _Written(str):
+    """An annotation that ``help`` shows without quotes."""
+
+    __repr__ = str.__str__
 
 
 class PacshiftError(Exception):

@@ -4,7 +4,6 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
-from datetime import date
 from functools import partial
 from typing import Any, Literal, TypeAlias, TypeVar, get_args
 
@@ -19,12 +18,11 @@ from pacshift.errors import InputError, LabelCommands, MissingExtraError, Pacshi
 from pacshift.labels.refusal import Attempt
 from pacshift.labels.sheet import LabelSheet, label_sheet
 from pacshift.methods import Method
-from pacshift.methods.ps_lp import ClassBalance
+from pacshift.rows.rows import Rows
 from pacshift.rows.sets import mean_and_empty
 from pacshift.scores.check import check_flag
 from pacshift.scores.frames import index_of, require_same_index, to_frame
 from pacshift.scores.transforms import TransformFunction
-from pacshift.tally.groups import LabelsPer
 
 try:
     from sklearn import get_config
@@ -82,16 +80,10 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
         Share of any one class that the sets may miss, promised besides ``epsilon``. With ``contamination`` it is
         promised for the label-shifted part of the target, or, where target labels certify instead (PS-T), for the
         cases that have a class.
-    class_balance : {3, 6, "none"} or None
-        For PS-LP: tuned thresholds aim at missing no class more often than this multiple of epsilon. None: 3.
     contamination : float
         A share of the target that may be anything; the promise of ``epsilon`` holds even so. Below ``epsilon``.
     known_mix : dict of class to (low, high) or None
         Bounds that you are sure of on how frequent a class is in the target.
-    note, model_id : str or None
-        What the certificate should remember: anything, and which classifier it is for.
-    valid_until : str, datetime.date or None
-        The last day on which the sets should be used, such as ``"2027-01-31"``.
     random_state : int, RandomState, Generator or None
         Seed of the coins that methods throw over the calibration data; None is 0.
 
@@ -125,12 +117,8 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
         score_function: str | TransformFunction | None = None,
         never_empty: bool = False,
         class_epsilon: float | None = None,
-        class_balance: ClassBalance | None = None,
         contamination: float = 0.0,
         known_mix: Mapping[Any, Any] | None = None,
-        note: str | None = None,
-        model_id: str | None = None,
-        valid_until: str | date | None = None,
         random_state: Any = None,
     ) -> None:
         self.estimator = estimator
@@ -140,12 +128,8 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
         self.score_function = score_function
         self.never_empty = never_empty
         self.class_epsilon = class_epsilon
-        self.class_balance = class_balance
         self.contamination = contamination
         self.known_mix = known_mix
-        self.note = note
-        self.model_id = model_id
-        self.valid_until = valid_until
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, **fit_params: Any) -> "PACClassifier":
@@ -177,9 +161,7 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
         y_source: Any,
         X_target: Any = None,
         *,
-        weights: Any = None,
         target_labels: Any = None,
-        labels_per: LabelsPer | None = None,
         groups: Any = None,
         target_groups: Any = None,
         labelled: LabelSheet | str | os.PathLike[str] | None = None,
@@ -196,13 +178,9 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
             Labels of the source.
         X_target : array or frame of shape (n, d), optional
             Features of the target. Methods that do not use the target (PS-LW, PS, ...) work without.
-        weights : array of shape (K,), optional
-            True importance weights, for ORACLE.
         target_labels : array or list of length n, optional
             Labels of a random sample of the rows of ``X_target``, None or NaN for the other rows. One look at one
             sample, whose rows are not in the source: another spends ``delta`` again.
-        labels_per : {"row", "group"}, optional
-            How rows were chosen to be labelled, where ``target_groups`` are given, as in ``pacshift.calibrate``.
         groups : array of shape (m,), optional
             Group of each row of ``X_source``, such as the patient, if several rows belong to one: one random row
             of each group is counted. The promise is then about a random row of a random group.
@@ -242,27 +220,18 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
             seed: RngLike = self.random_state
             if isinstance(seed, np.random.RandomState):  # which only scikit-learn knows: it gives its next number
                 seed = int(seed.randint(2**31 - 1))
+            if target is None and not (target_labels is None and target_groups is None):
+                raise InputError("target_labels and target_groups are about X_target, which is None. Pass it too.")
             never_empty = check_flag(self.never_empty, "never_empty")
-            apart = (
-                "estimator",
-                "score_function",
-                "random_state",
-                "never_empty",
-            )  # all others are called as in calibrate
+            # All others are called as in calibrate.
+            apart = ("estimator", "score_function", "random_state", "never_empty")
             asked = {name: value for name, value in self.get_params(deep=False).items() if name not in apart}
             with speak(_EstimatorSpeech()):
                 self.certificate_ = calibrate(
-                    source,
-                    column_or_1d(y_source, warn=True),
-                    target,
-                    classes=list(classes),
+                    Rows(source, column_or_1d(y_source, warn=True), classes=list(classes), groups=groups),
+                    target=None if target is None else Rows(target, target_labels, groups=target_groups),
                     score=self.score_function,
-                    weights=weights,
                     rng=seed,
-                    target_labels=target_labels,
-                    labels_per=labels_per,
-                    groups=groups,
-                    target_groups=target_groups,
                     labelled=labelled,
                     **asked,
                 )
@@ -307,14 +276,13 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
                 raise InputError("keep names columns, but X_target is no pandas frame. Pass a dict of columns.")
             keep = X_target[list(keep)]
         return label_sheet(
-            self._scores(X_target),
+            Rows(self._scores(X_target), groups=groups),
             budget=budget,
             looks=looks,
             epsilon=self.epsilon,
             delta=self.delta,
             keep=keep,
             classes=list(self.classes_),
-            groups=groups,
         )
 
     def predict_set(self, X: Any) -> Any:

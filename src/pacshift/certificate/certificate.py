@@ -1,8 +1,11 @@
 """What comes out: the rule that makes the sets, what it guarantees and for whom, from which data."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
+from datetime import date
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeAlias, overload
@@ -25,7 +28,7 @@ from pacshift.assumption import Assumption
 from pacshift.bounds import Interval
 from pacshift.certificate.file import FORMAT, VERSION, sealed_fields, to_document
 from pacshift.certificate.predictor import Predictor
-from pacshift.certificate.provenance import Provenance
+from pacshift.certificate.provenance import Provenance, check_stamp
 from pacshift.certificate.sql import Dialect, set_expression
 from pacshift.errors import InputError, param
 from pacshift.files.codec import parse_document, write_document
@@ -34,11 +37,11 @@ from pacshift.methods import Guarantee, MethodFacts
 from pacshift.methods.accept import limits_of
 from pacshift.rows.base import CheckedRows
 from pacshift.rows.columns import Columns
+from pacshift.rows.rows import Rows, bind_rows
 from pacshift.rows.sets import label_lists, make_sets, sizes_at
 from pacshift.scores.check import ScoreMatrix, as_rows, check_scores, is_row
 from pacshift.scores.frames import frame_like, series_like
 from pacshift.scores.kind import ScoreKind, require_same_kind
-from pacshift.scores.names import shorten
 from pacshift.scores.transforms import (
     TRANSFORMS,
     Transform,
@@ -240,9 +243,9 @@ class Certificate:
     def sets(self, scores: Frame, *, score: TransformFunction | None = None) -> Any: ...
 
     @overload
-    def sets(self, scores: MatrixLike | CheckedRows, *, score: TransformFunction | None = None) -> BoolArray: ...
+    def sets(self, scores: MatrixLike | Rows, *, score: TransformFunction | None = None) -> BoolArray: ...
 
-    def sets(self, scores: ScoresLike | CheckedRows, *, score: TransformFunction | None = None) -> Any:
+    def sets(self, scores: ScoresLike | Rows, *, score: TransformFunction | None = None) -> Any:
         """Make the prediction sets: for every row and label, whether the label is in the row's set.
 
         Parameters
@@ -276,7 +279,7 @@ class Certificate:
         >>> certificate.sets([[0.7, 0.3], [0.05, 0.95]]).tolist()
         [[False, False], [False, True]]
         """
-        if isinstance(scores, CheckedRows):
+        if isinstance(scores, Rows | CheckedRows):
             return np.concatenate(self._of_batches(scores, partial(self.sets_of_rows, score=score)))
         if is_row(scores):
             return self.sets_of_rows(as_rows(scores, len(self.classes)), score=score)[0]
@@ -287,10 +290,10 @@ class Certificate:
 
     @overload
     def labels(
-        self, scores: MatrixLike | CheckedRows, *, score: TransformFunction | None = None
+        self, scores: MatrixLike | Rows, *, score: TransformFunction | None = None
     ) -> list[list[Label]]: ...
 
-    def labels(self, scores: ScoresLike | CheckedRows, *, score: TransformFunction | None = None) -> Any:
+    def labels(self, scores: ScoresLike | Rows, *, score: TransformFunction | None = None) -> Any:
         """Make the prediction sets as lists of class names, the most likely first.
 
         Parameters
@@ -318,15 +321,22 @@ class Certificate:
         >>> certificate.labels([[0.95, 0.05], [0.91, 0.93], [0.5, 0.5]])
         [['cat'], ['dog', 'cat'], []]
         """
-        if isinstance(scores, CheckedRows):
+        if isinstance(scores, Rows | CheckedRows):
             return list(chain.from_iterable(self._of_batches(scores, partial(self.labels, score=score))))
         checked = self._checked(scores)
         return series_like(scores, label_lists(self._sets(checked, score), checked))
 
-    def _of_batches(self, rows: CheckedRows, make: Callable[[Any], Any]) -> list[Any]:
-        """What is made of the scores of each batch of a table, all rows of each group."""
-        require_same_classes(self, rows)
-        return list(rows.every.unlabelled().fold(lambda batch: make(batch.given), "measuring the sets"))
+    def _bind(self, rows: Rows | CheckedRows) -> CheckedRows:
+        """Rows that must have the classes of the certificate."""
+        columns = () if self.columns is None else self.columns.scores
+        return bind_rows(
+            rows, name="table", role="target", classes=self.classes, columns=columns, softmax=self.softmax
+        )
+
+    def _of_batches(self, rows: Rows | CheckedRows, make: Callable[[Any], Any]) -> list[Any]:
+        """What is made of the scores of each batch of rows, all rows of each group."""
+        every = self._bind(rows).every.unlabelled()
+        return list(every.fold(lambda batch: make(batch.given), "measuring the sets"))
 
     def _checked(self, scores: ScoresLike | ScoreMatrix) -> ScoreMatrix:
         """Scores as a matrix of the kind that the thresholds belong to."""
@@ -420,7 +430,7 @@ class Certificate:
             )
         return TRANSFORMS[self.score]
 
-    def without_empty_sets(self) -> "Certificate":
+    def without_empty_sets(self) -> Certificate:
         """The certificate whose empty sets get the top label. Sets only grow, so the promise stays.
 
         Returns
@@ -530,7 +540,41 @@ class Certificate:
         """
         return Predictor(self, self.own_transform(score))
 
-    def with_set_sizes(self, scores: ScoresLike | ScoreMatrix | CheckedRows) -> "Certificate":
+    def annotate(
+        self, *, note: str | None = None, model_id: str | None = None, valid_until: str | date | None = None
+    ) -> Certificate:
+        """The certificate with what it should remember; what is not named stays as it is.
+
+        Parameters
+        ----------
+        note : str, optional
+            Anything.
+        model_id : str, optional
+            Which classifier the scores come from.
+        valid_until : str or datetime.date, optional
+            The last day on which the sets should be used, such as ``"2027-01-31"``. Commands warn after it.
+
+        Returns
+        -------
+        Certificate
+            A copy.
+
+        Raises
+        ------
+        InputError
+            If a text is empty or too long, or the day is over.
+
+        Examples
+        --------
+        >>> from pacshift import calibrate
+        >>> certificate = calibrate([[0.9, 0.1], [0.2, 0.8]] * 50, [0, 1] * 50, method="PS")
+        >>> certificate.annotate(model_id="net 3").provenance.model_id
+        'net 3'
+        """
+        said = check_stamp(note=note, model_id=model_id, valid_until=valid_until)
+        return replace(self, provenance=replace(self.provenance, **said))
+
+    def with_set_sizes(self, scores: ScoresLike | ScoreMatrix | Rows) -> Certificate:
         """The same certificate, with the sizes of the sets of ``scores`` counted.
 
         Parameters
@@ -552,9 +596,8 @@ class Certificate:
         >>> certificate.with_set_sizes([[0.7, 0.3], [0.05, 0.95]]).set_sizes.tolist()
         [1, 1, 0]
         """
-        if isinstance(scores, CheckedRows):
-            require_same_classes(self, scores)
-            return replace(self, set_sizes=scores.total(self.sizes_of_rows))
+        if isinstance(scores, Rows | CheckedRows):
+            return replace(self, set_sizes=self._bind(scores).total(self.sizes_of_rows))
         return replace(self, set_sizes=self.sizes_of_rows(scores))
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -577,7 +620,7 @@ class Certificate:
 
         return explain(self, full=full)
 
-    def plot(self) -> "Figure":
+    def plot(self) -> Figure:
         """Draw the certificate: label mix, misses by class and, if they were counted, set sizes.
 
         Returns
@@ -612,7 +655,7 @@ class Certificate:
         write_document(to_document(self), path, overwrite=overwrite)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> "Certificate":
+    def load(cls, path: str | os.PathLike[str]) -> Certificate:
         """Read a file written by ``save``. Nothing in it is executed.
 
         Parameters
@@ -630,12 +673,3 @@ class Certificate:
             If the file cannot be read, is not a certificate, or contradicts itself.
         """
         return cls(**parse_document(read_document(path), path, FORMAT, VERSION, sealed_fields))
-
-
-def require_same_classes(certificate: Certificate, rows: CheckedRows) -> None:
-    """Refuse a table whose score columns were matched to other classes, or in another order."""
-    if rows.classes != certificate.classes:
-        raise InputError(
-            f"the table has the classes {shorten(rows.classes)}, the certificate {shorten(certificate.classes)}. "
-            "Read it with like=CERTIFICATE."
-        )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pacshift.arrays import BoolArray, Label, ScoresLike
+from pacshift.rows.rows import Rows
 from pacshift.rows.sets import accept_or_ask, exact_cuts
 from pacshift.scores.check import as_rows, is_row
 from pacshift.scores.frames import to_floats
@@ -60,7 +61,7 @@ class Predictor:
         self._ones = {kind: np.ones(self._shape, kind) for kind in self._cuts}
         self._is_usual = fast_row_check(certificate.score_kind, softmax=certificate.softmax)
 
-    def sets(self, scores: ScoresLike) -> BoolArray:
+    def sets(self, scores: ScoresLike | Rows) -> BoolArray:
         """Whether each label is in the set of a row, or of a few rows.
 
         Parameters
@@ -93,7 +94,7 @@ class Predictor:
                     return np.array(few)
         return np.asarray(self._certificate.sets(scores))
 
-    def labels(self, scores: ScoresLike) -> list[Any]:
+    def labels(self, scores: ScoresLike | Rows) -> list[Any]:
         """The class names in the set of a row, the most likely first; of several rows, one list each.
 
         Parameters

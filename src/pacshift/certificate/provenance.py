@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import Annotated, Any
 
+from pacshift.errors import InputError, param
 from pacshift.files.codec import ListOf, number, pattern, record
-from pacshift.files.origin import TIME_FORMAT
-from pacshift.tally.inputs import MAX_INPUTS, Input
+from pacshift.files.origin import TIME_FORMAT, current_time
+from pacshift.tally.inputs import MAX_INPUTS, Input, printable
 
 
 def _is_time(text: str) -> bool:
@@ -26,6 +27,10 @@ _DATE = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
 TIME = pattern("a time in UTC", f"{_DATE}T[0-9]{{2}}:[0-9]{{2}}:[0-9]{{2}}Z", _is_time)
 DAY = pattern("a day", _DATE, _is_day)
 WEIGHT = number("a weight", lambda value: value >= 0, minimum=0)
+
+
+MAX_TEXT = 10_000
+"""Characters of a note or a model's name: a few pages, so that a certificate stays readable."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +65,10 @@ class AskedMethod:
         Its name.
     options : dict
         Its options.
-    weights : tuple of float or None
-        The weights that were given to it (ORACLE), one per class.
     """
 
     name: str
     options: dict[str, Any]
-    weights: Annotated[tuple[float, ...] | None, ListOf(WEIGHT).or_null] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +104,8 @@ class Provenance:
     --------
     >>> from pacshift import calibrate
     >>> scores, labels = [[0.9, 0.1], [0.2, 0.8]] * 50, [0, 1] * 50
-    >>> said = {"model_id": "net 3", "valid_until": "2027-01-31"}
-    >>> made = calibrate(scores, labels, None, epsilon=0.1, delta=0.1, method="PS", **said).provenance
+    >>> made = calibrate(scores, labels, epsilon=0.1, delta=0.1, method="PS")
+    >>> made = made.annotate(model_id="net 3", valid_until="2027-01-31").provenance
     >>> made.warnings(model_id="net 3", today=date(2027, 1, 31))
     []
     >>> print(made.warnings(today=date(2027, 2, 1))[0])
@@ -171,3 +173,44 @@ class Provenance:
             f"this certificate is for model {self.model_id!r}, but these scores are from {model_id!r}. Calibrate "
             f"for {model_id!r}."
         )
+
+
+def check_text(value: Any, name: str) -> str | None:
+    """A text that a file can hold, or None."""
+    if value is None:
+        return None
+    if not isinstance(value, str) or not value.strip() or len(value) > MAX_TEXT or value != printable(value):
+        raise InputError(f"{param(name)} must be a text of 1 to {MAX_TEXT:,} characters, got {str(value)[:80]!r}.")
+    return value
+
+
+def check_valid_until(value: Any) -> str | None:
+    """A day that is not over, in ISO format, or None."""
+    if value is None:
+        return None
+    today = current_time().date()
+    try:
+        day = value if isinstance(value, date) else date.fromisoformat(value)
+    except (TypeError, ValueError):
+        raise InputError(
+            f"{param('valid_until')} must be a day such as 2027-01-31, got {str(value)[:80]!r}."
+        ) from None
+    day = day.date() if isinstance(day, datetime) else day
+    if day < today:
+        raise InputError(
+            f"{param('valid_until')} is {day.isoformat()}, but the certificate is made on {today.isoformat()}. "
+            "Name a day that is not over."
+        )
+    return day.isoformat()
+
+
+def check_stamp(
+    *, note: str | None = None, model_id: str | None = None, valid_until: Any = None
+) -> dict[str, Any]:
+    """What is said of these, each checked."""
+    said = {
+        "note": check_text(note, "note"),
+        "model_id": check_text(model_id, "model_id"),
+        "valid_until": check_valid_until(valid_until),
+    }
+    return {name: value for name, value in said.items() if value is not None}

@@ -1,46 +1,40 @@
 """Accept the top label or ask a person: at most a share of what is accepted is wrong."""
 
-import os
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
-from datetime import date
 from typing import Any
 
 from pacshift.arrays import Label, LabelsLike, RngLike, ScoresLike
 from pacshift.certificate import Certificate
-from pacshift.certification.calibrate import certified
+from pacshift.certification.calibrate import run_calibration
+from pacshift.certification.counted import resolve_inputs
 from pacshift.certification.request import check_request
-from pacshift.defaults import ACCEPTED_ERROR, DELTA
 from pacshift.errors import did_you_mean
+from pacshift.files.writing import PathLike
 from pacshift.labels.sheet import LabelSheet
 from pacshift.methods.accept import Accept, LabelError
+from pacshift.mix.prevalence import KnownMix
 from pacshift.progress import Progress
-from pacshift.rows.base import CheckedRows
+from pacshift.rows.rows import Rows
 from pacshift.scores.check import check_rate
 from pacshift.tally import Tally
-from pacshift.tally.groups import LabelsPer
 
 
 @did_you_mean
 def accept(
-    source_scores: ScoresLike | CheckedRows | Tally,
-    source_labels: LabelsLike | CheckedRows | None = None,
-    target_scores: ScoresLike | CheckedRows | None = None,
+    source: ScoresLike | Rows | Tally,
+    labels: LabelsLike | Rows | None = None,
+    target: ScoresLike | Rows | None = None,
     *,
-    error: float = ACCEPTED_ERROR,
-    delta: float = DELTA,
+    error: float = 0.05,
+    delta: float = 0.05,
     label_error: float | Mapping[Any, float] | None = None,
+    known_mix: KnownMix | None = None,
+    labelled: LabelSheet | Tally | PathLike | None = None,
     classes: Sequence[Label] | None = None,
     softmax: bool = False,
     rng: RngLike = None,
-    known_mix: Mapping[Any, Any] | None = None,
-    target_labels: LabelsLike | Tally | None = None,
-    labels_per: LabelsPer | None = None,
-    labelled: LabelSheet | str | os.PathLike[str] | None = None,
-    groups: LabelsLike | None = None,
-    target_groups: LabelsLike | None = None,
-    note: str | None = None,
-    model_id: str | None = None,
-    valid_until: str | date | None = None,
     progress: Progress | None = None,
 ) -> Certificate:
     """Find for which cases the top label can be accepted by itself, so that few of the accepted are wrong.
@@ -52,13 +46,14 @@ def accept(
 
     Parameters
     ----------
-    source_scores : array or frame of shape (m, K), Rows or Tally
+    source : array or frame of shape (m, K), rows or Tally
         Scores of the labelled source examples, as in ``calibrate``. From a tally, thresholds are edges of its
         bins, from 0.65 to 0.999.
-    source_labels : array or series of length m
+    labels : array or series of length m
         Their true labels.
-    target_scores : array or frame of shape (n, K), Rows or None
-        Scores of unlabelled examples from the population that is decided about.
+    target : array or frame of shape (n, K), or rows, optional
+        Scores of unlabelled examples from the population that is decided about. Some may have labels, as in
+        ``calibrate``: they are used where that accepts more, and where label shift is rejected.
     error : float, default 0.05
         The largest share of the accepted cases that may be wrong. Between 0 and 1.
     delta : float, default 0.05
@@ -76,19 +71,8 @@ def accept(
         whatever order the rows come.
     known_mix : dict of class to (low, high), optional
         Bounds that you are sure of on how frequent a class is in the target. The promise then rests on them.
-    target_labels : array or list of length n, optional
-        Labels of some random target rows, None or NaN for the others, as in ``calibrate``. They are used where
-        that accepts more, and where label shift is rejected.
-    labels_per : {"row", "group"}, optional
-        How rows were chosen to be labelled, if there are ``target_groups``, as in ``calibrate``.
-    labelled : LabelSheet or path, optional
-        A filled-in label sheet instead of ``target_labels``; it was made with ``epsilon`` equal to ``error``.
-    groups, target_groups : array or series, optional
-        The group of each row, such as the patient: one random row of each group is counted.
-    note, model_id : str, optional
-        What the certificate should remember: anything, and which classifier the scores come from.
-    valid_until : str or datetime.date, optional
-        The last day of use, such as ``"2027-01-31"``.
+    labelled : LabelSheet, path or Tally, optional
+        A filled-in label sheet; it was made with ``epsilon`` equal to ``error``.
     progress : callable, optional
         Called as ``progress(percent, 100)``.
 
@@ -133,9 +117,6 @@ def accept(
         delta=delta,
         known_mix=known_mix,
         rng=rng,
-        note=note,
-        model_id=model_id,
-        valid_until=valid_until,
     )
     limits: LabelError = None
     if isinstance(label_error, Mapping):
@@ -145,18 +126,5 @@ def accept(
         limits = tuple((label, check_rate(limit, "label_error")) for label, limit in named) or None
     elif label_error is not None:
         limits = check_rate(label_error, "label_error")
-    return certified(
-        Accept(limits),
-        request,
-        source_scores,
-        source_labels,
-        target_scores,
-        progress=progress,
-        target_labels=target_labels,
-        labelled=labelled,
-        classes=classes,
-        softmax=softmax,
-        groups=groups,
-        target_groups=target_groups,
-        labels_per=labels_per,
-    )
+    data = resolve_inputs(source, labels, target, labelled=labelled, classes=classes, softmax=softmax)
+    return run_calibration(Accept(limits), request, *data, progress=progress)

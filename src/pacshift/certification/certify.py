@@ -164,8 +164,7 @@ def _certificate(
     by_labels = () if labelled is None else by_labels_note(found, asked, labelled.n_rows)
     asked_method = None
     if asked.name != method.name:  # labelled target rows certify instead
-        weights = None if request.weights is None else tuple(request.weights.tolist())
-        asked_method = AskedMethod(asked.name, options_of(asked), weights)
+        asked_method = AskedMethod(asked.name, options_of(asked))
     return Certificate(
         thresholds=solution.thresholds,
         classes=tally.classes,
@@ -201,9 +200,9 @@ def _certificate(
         provenance=Provenance(
             created=current_time().strftime(TIME_FORMAT),
             pacshift_version=PACSHIFT_VERSION,
-            model_id=request.model_id,
-            note=request.note,
-            valid_until=request.valid_until,
+            model_id=None,
+            note=None,
+            valid_until=None,
             inputs=shorten_inputs(inputs, tally.n_more_inputs),
             seed=request.seed,
             command=None,
@@ -275,7 +274,6 @@ def candidate(
         epsilon=epsilon,
         delta=shares.method if method.assumes_label_shift else shares.labels,
         seed=request.seed,
-        weights=request.weights,
         count_labels=data.count_labels,
         known=request.known,
         contamination=request.contamination,

@@ -1,21 +1,23 @@
 """Labels arrived later: was the promise of a certificate kept?"""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field, replace
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 from pacshift.arrays import BoolArray, Label, LabelsLike, ScoresLike, scipy
 from pacshift.bounds import Interval, binomial_cut, clopper_pearson
 from pacshift.certificate import Certificate
-from pacshift.certificate.certificate import require_same_classes
 from pacshift.certification.counted import check_repeats
-from pacshift.errors import InputError
+from pacshift.errors import InputError, did_you_mean
 from pacshift.evaluation import Evaluation, EvaluationCounts
 from pacshift.rows.base import CheckedRows
 from pacshift.rows.fold import misses
-from pacshift.rows.memory import memory
-from pacshift.scores.check import check_labels, check_rate, check_scores
+from pacshift.rows.groups import as_target
+from pacshift.rows.rows import Rows, bind_source, has_labels
+from pacshift.scores.check import check_labels, check_rate
 from pacshift.scores.frames import index_of, is_stream, to_values
 from pacshift.tally.inputs import Role
 from pacshift.tally.same_rows import counts_sha256
@@ -140,13 +142,13 @@ class Check:
         return self.evaluation.one_label_error if self.of_accepted else self.evaluation.error
 
 
+@did_you_mean
 def check(
     certificate: Certificate,
-    sets_or_scores: ScoresLike | CheckedRows,
+    scores: ScoresLike | Rows,
     labels: LabelsLike | None = None,
     *,
     level: float = 0.95,
-    groups: LabelsLike | None = None,
 ) -> Check:
     """Was the promise kept? Compare the sets of labelled rows with epsilon.
 
@@ -158,18 +160,14 @@ def check(
     ----------
     certificate : Certificate
         Made by ``calibrate`` before these labels were known.
-    sets_or_scores : array_like or frame of shape (n, K), or Rows
+    scores : array_like or frame of shape (n, K), or rows
         Booleans are prediction sets, as ``Certificate.sets`` gives them. Any other numbers are scores, of which
         the certificate makes the sets; 0 and 1 as integers are scores too. Columns of a frame are found by name.
         Or a labelled table, ``pacshift.read(table, label=..., like=certificate)``.
     labels : array_like of shape (n,)
-        True labels, matched to the certificate's classes by value; None for a table, which has them.
+        True labels, matched to the certificate's classes by value; None for rows, which have them.
     level : float
         Confidence of the intervals.
-    groups : array_like of shape (n,), optional
-        Group of each row, such as the patient, if several rows belong to one: one random row of each group is
-        compared, as ``calibrate`` counts them. Give all rows, or one random row, of random groups: of rows that
-        were labelled at random whatever their group, large groups have more.
 
     Returns
     -------
@@ -199,23 +197,21 @@ def check(
     >>> few.verdict, few.rows_to_decide > 50
     ('not-proven', True)
     """
-    level, given, classes = check_rate(level, "level"), sets_or_scores, certificate.classes
+    level, classes = check_rate(level, "level"), certificate.classes
     names = () if certificate.columns is None else certificate.columns.scores
+    raw: Any = scores.scores if isinstance(scores, Rows) else scores  # None for a table
     sets: BoolArray | None = None
-    if isinstance(given, CheckedRows):
-        if given.labels != "all" or labels is not None or groups is not None:
-            raise InputError("labels and groups of a table are named when it is read: read(..., label=, group=).")
-        require_same_classes(certificate, given)
-        rows = given
-    elif labels is None:
-        raise InputError("labels is missing: pass the true label of each row.")
-    elif is_stream(given):
-        sets = certificate.sets_of_rows(given)
-    elif (values := to_values(given, "scores", classes, names)[0]).dtype == np.bool_:
-        sets = values
-    else:
-        scores = check_scores(given, name="scores", classes=classes, columns=names)
-        rows = memory(scores, labels, name="check", role="source", softmax=certificate.softmax, groups=groups)
+    if raw is not None and not isinstance(raw, CheckedRows):
+        if labels is None and not has_labels(scores):
+            raise InputError("labels is missing: pass the true label of each row.")
+        if is_stream(raw):
+            sets = certificate.sets_of_rows(raw)
+        elif (values := to_values(raw, "scores", classes, names)[0]).dtype == np.bool_:
+            sets = values
+    if sets is None or (isinstance(scores, Rows) and scores.groups is not None):
+        rows = bind_source(
+            scores, labels, name="check", classes=classes, columns=names, softmax=certificate.softmax
+        )
     if sets is None:
         (found,) = misses(rows, [lambda batch: certificate.sets_of_rows(batch.given)])
         if rows.again != "never":  # copies would count as evidence
@@ -226,10 +222,9 @@ def check(
             f"sets must have at least one row and a column for each of the {len(classes)} classes, got shape "
             f"{sets.shape}. Pass what certificate.sets gives."
         )
-    assert labels is not None  # only a table has its own
-    index = check_labels(labels, classes, n_rows=len(sets), name="check", index=index_of(given))
-    if groups is not None:
-        rows = memory(given, labels, name="check", role="source", classes=classes, columns=names, groups=groups)
+    truth: Any = scores.labels if isinstance(scores, Rows) and labels is None else labels
+    index = check_labels(truth, classes, n_rows=len(sets), name="check", index=index_of(raw))
+    if isinstance(scores, Rows) and scores.groups is not None:
         sets, index = sets[rows.numbers], index[rows.numbers]
     return _judged(certificate, EvaluationCounts.of(sets, index), level)
 
@@ -244,7 +239,7 @@ def _seen_as(certificate: Certificate, rows: CheckedRows) -> Role | None:
                 for one in (one for one in made.inputs if one.name is not None and one.sha256 is not None):
                     if one.rows_read == files[file].n_rows and one.sha256 == digest.result():
                         return one.role
-    if rows.again != "cheap" or rows.grouped is not None:
+    if rows.again != "cheap":
         return None
     known = {one.role: one.sha256 for one in made.inputs if one.name is None and one.rows == rows.last.n_given}
     if known.get("source"):
@@ -253,7 +248,7 @@ def _seen_as(certificate: Certificate, rows: CheckedRows) -> Role | None:
         if counts_sha256(counted, "source") == known["source"]:
             return "source"
     if known.get("target"):
-        counted = rows.unlabelled().tally(soft=False, bins=made.counting.bins)
+        counted = as_target(rows).tally(soft=False, bins=made.counting.bins)
         if counts_sha256(counted, "target") == known["target"]:
             return "target"
     return None

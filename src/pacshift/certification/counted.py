@@ -6,7 +6,7 @@
 import os
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 
 from pacshift.acceptance.tops import TopScoreTable
-from pacshift.arrays import LabelsLike, ScoresLike, scipy
+from pacshift.arrays import Label, LabelsLike, ScoresLike, scipy
 from pacshift.certificate import Certificate
 from pacshift.certificate.provenance import Counting
 from pacshift.certification.request import Request
 from pacshift.errors import InputError, param, users_line
+from pacshift.files.writing import PathLike
 from pacshift.labels.labelled import by_sheet, by_tally, split_at_random
 from pacshift.labels.sheet import LabelSheet
 from pacshift.methods import Method
@@ -30,8 +31,8 @@ from pacshift.paths.labelled import CountLabels, LabelledTarget, RowsToPlan
 from pacshift.paths.sample import RowSample
 from pacshift.rows import fold
 from pacshift.rows.base import CheckedRows
-from pacshift.rows.memory import pair
-from pacshift.scores.transforms import Transform
+from pacshift.rows.rows import Rows, bind_pair
+from pacshift.scores.transforms import Transform, TransformFunction
 from pacshift.tally import Tally
 from pacshift.tally.repeats import find_source_repeats, find_target_repeats
 from pacshift.words.findings import describe_copies
@@ -78,38 +79,43 @@ def check_repeats(tally: Tally, labelled: Tally | None = None, *, name: str = "s
     return tuple(notes)
 
 
-def opened(
-    source_scores: ScoresLike | CheckedRows | Tally,
-    source_labels: LabelsLike | CheckedRows | None,
-    target_scores: ScoresLike | CheckedRows | None,
+def resolve_inputs(
+    source: ScoresLike | Rows | CheckedRows | Tally,
+    labels: LabelsLike | Rows | None,
+    target: ScoresLike | Rows | CheckedRows | None,
     *,
-    target_labels: LabelsLike | Tally | None = None,
-    labelled: LabelSheet | str | os.PathLike[str] | None = None,
-    score: Any = None,
-    **about: Any,
+    labelled: LabelSheet | Tally | PathLike | None = None,
+    classes: Sequence[Label] | None = None,
+    columns: Sequence[str] = (),
+    softmax: bool = False,
+    score: str | TransformFunction | None = None,
 ) -> tuple[CheckedRows | Tally, CheckedRows | None, LabelSheet | Tally | None]:
-    """What a verb works on: rows of source and target and a label sheet, or a tally and that of labelled rows.
-
-    ``score`` and ``about``, the other arguments of ``pair``, are refused beside a tally.
-    """
-    if not isinstance(source_scores, Tally):
-        if isinstance(target_labels, Tally):
+    """What a verb works on: rows of source and target and a label sheet, or a tally and that of labelled rows."""
+    if isinstance(labelled, str | os.PathLike):
+        labelled = LabelSheet.load(labelled)
+    if not isinstance(source, Tally):
+        if isinstance(labelled, Tally):
             raise InputError(
-                f"{param('target_labels')} is a tally, but the source is not: pass labels of the target's rows."
+                f"{param('labelled')} is a tally, but the source is not: pass the target as Rows(scores, labels) "
+                "instead."
             )
-        rows = pair(source_scores, source_labels, target_scores, target_labels=target_labels, **about)
-        return *rows, LabelSheet.load(labelled) if isinstance(labelled, (str, os.PathLike)) else labelled
-    about |= {"source_labels": source_labels, "target_scores": target_scores, "labelled": labelled, "score": score}
-    for name in (name for name, value in about.items() if value is not None and value is not False):
+        rows = bind_pair(source, labels, target, classes=classes, columns=columns, softmax=softmax)
+        if labelled is not None and rows[1] is not None and rows[1].labels != "none":
+            raise InputError(
+                f"the target has labels, and {param('labelled')} is a sheet: two ways to say the same. Give one "
+                "of them."
+            )
+        return *rows, labelled
+    about = {"labels": labels, "target": target, "classes": classes, "softmax": softmax or None, "score": score}
+    for name in (name for name, value in about.items() if value is not None):
         raise InputError(
             f"{param(name)} is about rows, but a tally holds counts alone. Leave it out, or pass rows."
         )
-    if target_labels is not None and not isinstance(target_labels, Tally):
+    if isinstance(labelled, LabelSheet):
         raise InputError(
-            f"{param('target_labels')} must be a tally of the labelled target rows, as the first argument is a "
-            "tally: Tally.from_scores of them."
+            f"{param('labelled')} is a sheet, but a tally holds counts alone. Pass the tally of its rows, or rows."
         )
-    return source_scores, None, target_labels
+    return source, None, labelled
 
 
 def count(
@@ -147,7 +153,7 @@ def count(
     if isinstance(labelled, LabelSheet):
         if target is None:
             raise InputError(
-                f"{param('labelled')} is a sheet of target rows, but target_scores is None. Pass the scores too."
+                f"{param('labelled')} is a sheet of target rows, but there is no target. Pass its scores too."
             )
         rows = by_sheet(
             source,

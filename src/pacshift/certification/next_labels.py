@@ -1,22 +1,24 @@
 """``next_labels``: mark the rows of a label sheet whose labels can still change a certificate."""
 
-import os
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from pacshift.arrays import IntArray, Label, LabelsLike, ScoresLike
-from pacshift.certification.counted import check_repeats, opened
+from pacshift.certification.counted import check_repeats, resolve_inputs
 from pacshift.certification.request import check_request
-from pacshift.errors import InputError, UnfinishedSheetError
+from pacshift.errors import InputError, UnfinishedSheetError, did_you_mean
+from pacshift.files.writing import PathLike
 from pacshift.labels.labelled import at_all_looks
 from pacshift.labels.needed import still_needed
 from pacshift.labels.sheet import LabelSheet
 from pacshift.parallel import one_blas_thread
 from pacshift.paths.labelled import families
 from pacshift.rows import fold
-from pacshift.rows.base import CheckedRows
+from pacshift.rows.rows import Rows
 from pacshift.scores.transforms import TransformFunction, resolve_transform
 from pacshift.tally import Tally
 
@@ -48,18 +50,17 @@ class NextLabels:
 
 
 @one_blas_thread()
+@did_you_mean
 def next_labels(
-    source_scores: ScoresLike | CheckedRows,
-    source_labels: LabelsLike | CheckedRows | None = None,
-    target_scores: ScoresLike | CheckedRows | None = None,
+    source: ScoresLike | Rows,
+    labels: LabelsLike | Rows | None = None,
+    target: ScoresLike | Rows | None = None,
     *,
-    labelled: LabelSheet | str | os.PathLike[str],
+    labelled: LabelSheet | PathLike,
     contamination: float = 0.0,
     score: str | TransformFunction = "probability",
     classes: Sequence[Label] | None = None,
     softmax: bool = False,
-    groups: LabelsLike | None = None,
-    target_groups: LabelsLike | None = None,
 ) -> NextLabels:
     """Mark the rows of a label sheet whose labels can still change what PS-T certifies.
 
@@ -69,13 +70,13 @@ def next_labels(
 
     Parameters
     ----------
-    source_scores, source_labels, target_scores : as in ``calibrate``
+    source, labels, target : as in ``calibrate``
         The source and the target that the sheet was made for.
     labelled : LabelSheet or path
         The sheet, its pilot filled in.
     contamination : float, default 0
         A share of the target that may have no class, as in ``calibrate``.
-    score, classes, softmax, groups, target_groups : as in ``calibrate``
+    score, classes, softmax : as in ``calibrate``
         Everything that thresholds depend on must stay as it is from the first call on.
 
     Returns
@@ -105,17 +106,10 @@ def next_labels(
     >>> found.look, len(found.rows) + found.n_spared == 200 - sheet.n_pilot
     (0, True)
     """
-    source, target, sheet = opened(
-        source_scores,
-        source_labels,
-        target_scores,
-        labelled=labelled,
-        classes=classes,
-        softmax=softmax,
-        groups=groups,
-        target_groups=target_groups,
+    source_rows, target_rows, sheet = resolve_inputs(
+        source, labels, target, labelled=labelled, classes=classes, softmax=softmax
     )
-    if isinstance(source, Tally) or target is None or not isinstance(sheet, LabelSheet):
+    if isinstance(source_rows, Tally) or target_rows is None or not isinstance(sheet, LabelSheet):
         raise InputError("next_labels needs rows of a source and of the target, and a label sheet.")
     if not sheet.n_filled:
         raise UnfinishedSheetError(f"{sheet.name}: no row is filled in. Begin with the first rows.")
@@ -126,9 +120,9 @@ def next_labels(
         )
     request = check_request(epsilon=sheet.epsilon, delta=sheet.delta, contamination=contamination)
     transform = resolve_transform(score)
-    tally = fold.both(source, target, transform, soft=False, bins=False)
+    tally = fold.both(source_rows, target_rows, transform, soft=False, bins=False)
     check_repeats(tally)
-    looks = at_all_looks(source, target, sheet, transform, tally, contamination=request.contamination)
+    looks = at_all_looks(source_rows, target_rows, sheet, transform, tally, contamination=request.contamination)
     epsilon = request.epsilon - request.contamination
     family, *_ = families(looks[0], tally, epsilon=epsilon)
     for look, one in enumerate(looks):

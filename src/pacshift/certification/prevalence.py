@@ -3,7 +3,8 @@
 By predictions under label shift, or by labelled target rows alone (see "Shares by labels" in few-labels.md).
 """
 
-import os
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 import numpy as np
@@ -11,20 +12,19 @@ import numpy as np
 from pacshift.arrays import Label, LabelsLike, ScoresLike
 from pacshift.bounds import Interval
 from pacshift.certification.certify import check_label_shift, refusal_of
-from pacshift.certification.counted import check_repeats, opened
+from pacshift.certification.counted import check_repeats, resolve_inputs
 from pacshift.certification.request import Request, check_request
-from pacshift.defaults import DELTA
-from pacshift.errors import AssumptionError, InputError
+from pacshift.errors import AssumptionError, InputError, did_you_mean
+from pacshift.files.writing import PathLike
 from pacshift.labels.labelled import check_labelled, labels_of, mix_within
 from pacshift.labels.sheet import LabelSheet
 from pacshift.mix.prevalence import REGION_SHARE, KnownMix, Prevalence, mix_intervals
 from pacshift.mix.region import weight_bounds
 from pacshift.parallel import one_blas_thread
 from pacshift.paths.labelled import LabelledTarget
-from pacshift.rows.base import CheckedRows
 from pacshift.rows.fold import both
+from pacshift.rows.rows import Rows
 from pacshift.tally import Tally
-from pacshift.tally.groups import LabelsPer, check_labels_per
 
 LABEL_SOME = (
     "Label a random sample of the target: labels bound these shares whatever the shift is. pacshift.label_sheet "
@@ -34,20 +34,17 @@ LABEL_SOME = (
 
 
 @one_blas_thread()
+@did_you_mean
 def prevalence(
-    source_scores: ScoresLike | CheckedRows | Tally,
-    source_labels: LabelsLike | CheckedRows | None = None,
-    target_scores: ScoresLike | CheckedRows | None = None,
+    source: ScoresLike | Rows | Tally,
+    labels: LabelsLike | Rows | None = None,
+    target: ScoresLike | Rows | None = None,
     *,
-    delta: float = DELTA,
+    delta: float = 0.05,
+    known_mix: KnownMix | None = None,
+    labelled: LabelSheet | Tally | PathLike | None = None,
     classes: Sequence[Label] | None = None,
     softmax: bool = False,
-    known_mix: KnownMix | None = None,
-    target_labels: LabelsLike | Tally | None = None,
-    labels_per: LabelsPer | None = None,
-    labelled: LabelSheet | str | os.PathLike[str] | None = None,
-    groups: LabelsLike | None = None,
-    target_groups: LabelsLike | None = None,
 ) -> Prevalence:
     """Bound the share of every class on the target, from predictions or from a few labels.
 
@@ -58,12 +55,14 @@ def prevalence(
 
     Parameters
     ----------
-    source_scores : array_like, frame, Rows or Tally
+    source : array_like, frame, rows or Tally
         Scores of the labelled source, one row per example, one column per class; or counts of source and target.
-    source_labels : array_like
+    labels : array_like
         True label of each source row, matched to ``classes`` by value.
-    target_scores : array_like, frame or Rows
-        Scores of the unlabelled target.
+    target : array_like, frame or rows
+        Scores of the target. Labels of a random sample of its rows answer alone, as in ``Rows(scores, labels)``:
+        none of these rows may be in the source, and ``delta`` pays for one look at one sample, of a size fixed
+        beforehand.
     delta : float, default 0.05
         Allowed probability that an interval is wrong, for all of them together. Between 0 and 1.
     classes : sequence, optional
@@ -72,18 +71,9 @@ def prevalence(
         Whether the scores are logits, of which the softmax is taken first.
     known_mix : mapping, optional
         Bounds that you are sure of: class name to (least, largest) share on the target, each between 0 and 1.
-    target_labels : array or list of length n, or Tally, optional
-        Labels of a random sample of the target's rows, None or NaN for the others; beside a tally their counts,
-        as in ``calibrate``: none of these rows may be in the source. ``delta`` pays for one look at one sample, of
-        a size fixed beforehand.
-    labels_per : {"row", "group"}, optional
-        How rows were chosen to be labelled, as in ``calibrate``.
-    labelled : LabelSheet or path, optional
-        A label sheet of this target, instead of ``target_labels``. Each of its looks has its part of ``delta``.
-    groups, target_groups : array_like, optional
-        The group of each source and target row, such as the patient, if several rows belong to one: one random
-        row of each group is counted, as in ``calibrate``. The shares are then those among random rows of random
-        groups.
+    labelled : LabelSheet, path or Tally, optional
+        A label sheet of this target, each of whose looks has its part of ``delta``; beside a tally the counts of
+        its labelled rows.
 
     Returns
     -------
@@ -113,26 +103,15 @@ def prevalence(
 
     A hundred labels of the target assume nothing:
 
+    >>> from pacshift import Rows
     >>> some = [0, 1, 0, 1, 1] * 20 + [None] * 900
-    >>> found = prevalence(source, labels, target, delta=0.05, target_labels=some)
+    >>> found = prevalence(source, labels, Rows(target, some), delta=0.05)
     >>> found.rests_on, found.mix.lower.round(2), found.mix.upper.round(2)
     ('labels', array([0.3, 0.5]), array([0.5, 0.7]))
     """
     asked = check_request(delta=delta, known_mix=known_mix)  # before anything is counted
-    if target_labels is not None and labelled is not None:
-        raise InputError("target_labels and labelled are two ways to say the same. Give one of them.")
-    check_labels_per(labels_per, has_labels=target_labels is not None, has_groups=target_groups is not None)
-    source, target, given = opened(
-        source_scores,
-        source_labels,
-        target_scores,
-        target_labels=target_labels,
-        labelled=labelled,
-        classes=classes,
-        softmax=softmax,
-        groups=groups,
-        target_groups=target_groups,
-        labels_per=labels_per,
+    source, target, given = resolve_inputs(
+        source, labels, target, labelled=labelled, classes=classes, softmax=softmax
     )
     tally = source if isinstance(source, Tally) else both(source, target, soft=False, bins=False)
     request = asked.for_classes(tally.classes)

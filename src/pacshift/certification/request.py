@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import date, datetime
 from typing import Any
 
 import numpy as np
@@ -11,16 +10,11 @@ from pacshift.arrays import Label, RngLike
 from pacshift.bounds import Interval
 from pacshift.defaults import DELTA, EPSILON
 from pacshift.errors import InputError, param
-from pacshift.files.origin import current_time
 from pacshift.methods import Method
 from pacshift.methods.base import takes_labels
 from pacshift.methods.guarantee import needs_labels, promises_target
 from pacshift.mix.prevalence import check_known_mix
-from pacshift.scores.check import check_rate, check_seed, check_weights
-from pacshift.tally.inputs import printable
-
-MAX_TEXT = 10_000
-"""Characters of a note or a model's name: a few pages, so that a certificate stays readable."""
+from pacshift.scores.check import check_rate, check_seed
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,11 +26,7 @@ class Request:
     class_epsilon: float | None = None
     contamination: float = 0.0
     seed: int = 0
-    model_id: str | None = None
-    note: str | None = None
-    valid_until: str | None = None
     known_mix: Mapping[Any, Any] | None = None
-    weights: Any = None
     classes: tuple[Label, ...] | None = None
     known: Interval | None = None
     """``known_mix`` in the order of ``classes``."""
@@ -49,15 +39,13 @@ class Request:
             self,
             classes=classes,
             known=None if self.known_mix is None else check_known_mix(self.known_mix, classes),
-            weights=None if self.weights is None else check_weights(self.weights, classes),
         )
 
     def fitting(self, method: Method) -> "Request":
-        """The request without what ``method`` has no use for: promises about the target, and weights."""
-        request = self if method.needs_weights else replace(self, weights=None)
+        """The request without what ``method`` has no use for: promises about the target."""
         if promises_target(method):
-            return request
-        return replace(request, class_epsilon=None, contamination=0.0, known_mix=None, known=None)
+            return self
+        return replace(self, class_epsilon=None, contamination=0.0, known_mix=None, known=None)
 
 
 def check_request(
@@ -67,11 +55,7 @@ def check_request(
     class_epsilon: float | None = None,
     contamination: float = 0.0,
     known_mix: Mapping[Any, Any] | None = None,
-    weights: Any = None,
     rng: RngLike = None,
-    note: str | None = None,
-    model_id: str | None = None,
-    valid_until: str | date | None = None,
 ) -> Request:
     """The request, or an InputError that says what is wrong with it."""
     allowed = check_rate(epsilon, "epsilon")
@@ -94,41 +78,8 @@ def check_request(
         class_epsilon=None if class_epsilon is None else check_rate(class_epsilon, "class_epsilon"),
         contamination=share,
         seed=check_seed(rng),
-        model_id=_check_text(model_id, "model_id"),
-        note=_check_text(note, "note"),
-        valid_until=_check_valid_until(valid_until),
         known_mix=known_mix,
-        weights=weights,
     )
-
-
-def _check_text(value: Any, name: str) -> str | None:
-    """A text that a file can hold, or None."""
-    if value is None:
-        return None
-    if not isinstance(value, str) or not value.strip() or len(value) > MAX_TEXT or value != printable(value):
-        raise InputError(f"{param(name)} must be a text of 1 to {MAX_TEXT:,} characters, got {str(value)[:80]!r}.")
-    return value
-
-
-def _check_valid_until(value: Any) -> str | None:
-    """A day that is not over, in ISO format, or None."""
-    if value is None:
-        return None
-    today = current_time().date()
-    try:
-        day = value if isinstance(value, date) else date.fromisoformat(value)
-    except (TypeError, ValueError):
-        raise InputError(
-            f"{param('valid_until')} must be a day such as 2027-01-31, got {str(value)[:80]!r}."
-        ) from None
-    day = day.date() if isinstance(day, datetime) else day
-    if day < today:
-        raise InputError(
-            f"{param('valid_until')} is {day.isoformat()}, but the certificate is made on {today.isoformat()}. "
-            "Name a day that is not over."
-        )
-    return day.isoformat()
 
 
 def require_fit(method: Method, request: Request, *, has_labels: bool = False) -> None:
@@ -163,11 +114,6 @@ def require_fit(method: Method, request: Request, *, has_labels: bool = False) -
     if has_labels and not takes_labels(method):
         why = "is for every label mix" if method.any_mix else "is not PAC on the target"
         raise InputError(
-            f"{param('target_labels')} cannot help method {method.name}: what it promises {why}. Leave them out "
-            "and use them with pacshift.check, or use PS-LP."
-        )
-    if request.weights is not None and not method.needs_weights:
-        raise InputError(
-            f"weights are the true weights for ORACLE; method {method.name} does not use them. Leave "
-            "them out, or use ORACLE."
+            f"target labels cannot help method {method.name}: what it promises {why}. "
+            "Leave them out and use them with pacshift.check, or use PS-LP."
         )

@@ -1,5 +1,7 @@
 """Make a certificate again from the data it was made from, and say whether it is the same."""
 
+from __future__ import annotations
+
 import math
 import os
 import warnings
@@ -12,14 +14,16 @@ from pacshift.certificate import Certificate
 from pacshift.certificate.file import to_document, words_in
 from pacshift.certificate.provenance import Provenance
 from pacshift.certification.certify import certify
-from pacshift.certification.counted import count, measured, opened
+from pacshift.certification.counted import count, measured, resolve_inputs
 from pacshift.certification.request import Request, check_request, require_fit
-from pacshift.errors import AssumptionError, InputError, UninformativeWarning, param
+from pacshift.errors import AssumptionError, InputError, UninformativeWarning, did_you_mean, param
 from pacshift.files.codec import CHECKSUM, is_number
+from pacshift.files.writing import PathLike
 from pacshift.labels.sheet import LabelSheet
 from pacshift.methods import METHODS, Method, resolve_method
 from pacshift.methods.accept import ACCEPTING
 from pacshift.rows.base import CheckedRows
+from pacshift.rows.rows import Rows
 from pacshift.scores.frames import column_names
 from pacshift.scores.transforms import TransformFunction
 from pacshift.tally import Tally
@@ -91,16 +95,14 @@ class Verification:
         return f"{word_of(self.verdict)}: {self.text}"
 
 
+@did_you_mean
 def verify(
     certificate: CertificateLike,
-    source_scores: ScoresLike | CheckedRows | Tally,
-    source_labels: LabelsLike | CheckedRows | None = None,
-    target_scores: ScoresLike | CheckedRows | None = None,
+    source: ScoresLike | Rows | Tally,
+    labels: LabelsLike | Rows | None = None,
+    target: ScoresLike | Rows | None = None,
     *,
-    target_labels: LabelsLike | Tally | None = None,
-    labelled: LabelSheet | str | os.PathLike[str] | None = None,
-    groups: LabelsLike | None = None,
-    target_groups: LabelsLike | None = None,
+    labelled: LabelSheet | Tally | PathLike | None = None,
     method: Method | None = None,
     score: TransformFunction | None = None,
 ) -> Verification:
@@ -113,19 +115,15 @@ def verify(
     ----------
     certificate : Certificate or path
         The certificate, or its file. Of a file the words that it holds are compared too.
-    source_scores : array or frame of shape (m, K), Rows or Tally
-        Scores of the labelled source examples, as in ``calibrate``. Columns of a frame are found by the names that
-        the certificate remembers.
-    source_labels : array or series of length m
+    source : array or frame of shape (m, K), rows or Tally
+        The labelled source, as in ``calibrate``. Columns of a frame are found by the names that the certificate
+        remembers. Classes and softmax are those of the certificate.
+    labels : array or series of length m
         Their true labels.
-    target_scores : array or frame of shape (n, K), Rows or None
-        Scores of the target examples.
-    target_labels : array or list of length n, optional
-        Labels of some target rows, if the certificate was made with them.
+    target : array or frame of shape (n, K), or rows
+        The target, with its labels and groups if the certificate was made with them.
     labelled : LabelSheet or path, optional
         The label sheet as it was then, if the certificate was made with one.
-    groups, target_groups : array or series, optional
-        The group of each source and target row, if the certificate was made with them.
     method : Method, optional
         The method object, if it is one of your own.
     score : callable, optional
@@ -156,32 +154,26 @@ def verify(
     stored = certificate if isinstance(certificate, Certificate) else Certificate.load(certificate)
     made, chosen, request = stored.provenance, method_of(stored, method), request_of(stored)
     names = () if stored.columns is None else stored.columns.scores
-    about: dict[str, Any] = {"columns": names}
-    if isinstance(source_scores, Tally):
-        about = {"score": score}
-    elif not isinstance(source_scores, CheckedRows):
-        grouped = stored.target_grouped
-        about |= {"classes": stored.classes, "softmax": stored.softmax}
-        about |= {"labels_per": None if grouped is None else grouped.labels_per}
-    source, target, labels = opened(
-        source_scores,
-        source_labels,
-        target_scores,
-        target_labels=target_labels,
+    is_array = not isinstance(source, Tally | CheckedRows)
+    source_rows, target_rows, labelled_rows = resolve_inputs(
+        source,
+        labels,
+        target,
         labelled=labelled,
-        groups=groups,
-        target_groups=target_groups,
-        **about,
+        classes=stored.classes if is_array else None,
+        columns=names,
+        softmax=stored.softmax if is_array else False,
+        score=score if isinstance(source, Tally) else None,
     )
-    called = source_scores.column_names if isinstance(source_scores, CheckedRows) else column_names(source_scores)
+    called = source.column_names if isinstance(source, Rows | CheckedRows) else column_names(source)
     named = set(names) <= set(map(str, called or ())) and bool(names)
     transform = None if isinstance(source, Tally) else stored.own_transform(score)
     how: Any = {"counting": made.counting, "predicted": stored.predicted_counts is not None}
-    data = count(source, target, chosen, request, transform, labelled=labels, **how)
+    data = count(source_rows, target_rows, chosen, request, transform, labelled=labelled_rows, **how)
     if stored.n_target_labels and data.labelled is None:
         raise InputError(
             f"this certificate was made with labels of {stored.n_target_labels:,} target rows: pass them as "
-            f"{param('target_labels=')} or {param('labelled=')}."
+            f"{param('target_labels=')}, in Python Rows(target, labels), or {param('labelled=')}."
         )
     require_fit(chosen, request, has_labels=data.labelled is not None)
     classes = data.tally.classes
@@ -232,23 +224,13 @@ def method_of(certificate: Certificate, method: Method | None) -> Method:
 
 
 def request_of(certificate: Certificate) -> Request:
-    """What was asked for, as the certificate says; with ORACLE's weights, whether it or target labels answered."""
-    asked = certificate.provenance.asked_method
-    if asked is None:
-        found, needs_weights = certificate.weights, certificate.facts.needs_weights
-        weights = None if found is None else found.lower.tolist()
-    else:
-        method, weights = METHODS.get(asked.name), asked.weights
-        needs_weights = weights is not None or bool(method and method.needs_weights)
-    if needs_weights and weights is None:
-        raise InputError("this certificate does not say its weights: it cannot be verified.")
+    """What was asked for, as the certificate says."""
     known, known_mix = certificate.known_mix, None
     if known is not None:
         known_mix = dict(zip(certificate.classes, zip(known.lower, known.upper, strict=True), strict=True))
     same = ("epsilon", "delta", "class_epsilon", "contamination")
     promised = {name: getattr(certificate, name) for name in same}
-    seed, weights = certificate.provenance.seed, weights if needs_weights else None
-    return check_request(**promised, known_mix=known_mix, weights=weights, rng=seed)
+    return check_request(**promised, known_mix=known_mix, rng=certificate.provenance.seed)
 
 
 def compare(stored: Certificate, recomputed: Certificate, *, same_code: bool) -> list[str]:

@@ -28,9 +28,7 @@ def calibrate(
     out: Annotated[Path, basic("--out -o FILE", "Certificate to write.")] = Path("certificate.json"),
     method: options.Method = "PS-LP",
     promise: options.ScoredPromise,
-    class_balance: options.ClassBalance = None,
     reading: options.Reading,
-    weights: options.Weights = None,
     shared: options.Certifying,
     never_empty: Annotated[
         bool, expert("--never-empty", "Put the top label into empty sets. The promise still holds.")
@@ -45,8 +43,6 @@ def calibrate(
 
     asked: dict[str, Any] = promise.arguments() | {
         "method": resolve_method(method),
-        "class_balance": int(class_balance) if class_balance in ("3", "6") else class_balance,
-        "weights": options.read_numbers(weights, "--weights"),
     }
     groups = promise, reading, shared
     certify(ctx, pacshift.calibrate, asked, asked["method"], files, out, *groups, fill=never_empty)
@@ -72,13 +68,13 @@ def certify(
     ``fill`` puts the top label into empty sets.
     """
     from pacshift.certificate.file import to_document
+    from pacshift.certificate.provenance import check_stamp
     from pacshift.cli.certificates import CertifyingCommand, check_page, with_origin, write_refusal_page
     from pacshift.cli.inputs import open_data
     from pacshift.files.codec import seal
-    from pacshift.tally.groups import check_labels_per
     from pacshift.words.statements import full_paragraphs, short_lines
 
-    target_label, labelled, labels_per = shared.target_label, shared.labelled, shared.labels_per
+    target_label, labelled = shared.target_label, shared.labelled
     force, as_json = shared.force, shared.as_json
     if out.suffix.lower() in (".html", ".htm"):
         raise InputError(
@@ -91,9 +87,10 @@ def certify(
         shared.refusal_page if target_label is None and labelled is None else None
     )  # with labels nothing is refused
     check_page(page, [*(files or ())], out)
-    check_labels_per(labels_per, has_labels=target_label is not None, has_groups=reading.group is not None)
-    asked |= {name: getattr(shared, name) for name in ("model_id", "note", "valid_until")} | {"rng": shared.seed}
-    labels: dict[str, Any] = {"target_label": target_label, "labelled": labelled, "labels_per": labels_per}
+    stamp = {name: getattr(shared, name) for name in ("model_id", "note", "valid_until")}
+    check_stamp(**stamp)  # before the work
+    asked |= {"rng": shared.seed}
+    labels: dict[str, Any] = {"target_label": target_label, "labelled": labelled}
     data = open_data(files, reading.of_source(), silent=as_json, **labels)
     if method.needs_target and data[-1] is None:
         raise InputError(
@@ -116,7 +113,8 @@ def certify(
         if page is not None:
             write_refusal_page(refusal, page, force=force, silent=as_json)
         raise
-    certificate = with_origin(certificate.without_empty_sets() if fill else certificate, ctx)
+    certificate = certificate.without_empty_sets() if fill else certificate
+    certificate = with_origin(certificate.annotate(**stamp), ctx)
     certificate.save(out, overwrite=force)
     if as_json:
         document = {"certificate": str(out), "trivial": certificate.trivial, **to_document(certificate)}

@@ -58,12 +58,11 @@ def open_data(
     target_label: str | None = None,
     labelled: Path | None = None,
     like: "Certificate | None" = None,
-    **target: Any,
 ) -> "tuple[Tally] | tuple[CheckedRows, CheckedRows | None]":
     """What a verb takes first: the sum of tallies; or a labelled source and, if there is one, its target.
 
-    The target is read like the source. ``target_label`` names labels of its rows, of some unless ``target`` says
-    otherwise; ``labelled`` is a sheet.
+    The target is read like the source. ``target_label`` names labels of some or all of its rows; ``labelled`` is a
+    sheet.
     """
     paths = list(files or ())
     tallies = [path for path in paths if path.suffix == ".tally"]
@@ -90,11 +89,8 @@ def open_data(
     if len(paths) < 2:
         return source, None
     reading = replace(reading, label=target_label, scores=None, classes=None)
-    target = {"some_labels": True} | target
     try:
-        return source, open_table(
-            paths[1:], reading, like=source, watch=watch, name="target", role="target", **target
-        )
+        return source, open_table(paths[1:], reading, like=source, watch=watch, name="target", role="target")
     except InputError as error:  # what is wrong with both should not come one at a time
         scores = f", or name its score columns with {param('scores=')}"
         of_target = str(error).replace(scores, "")  # these are the source's

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from glob import glob
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -64,13 +64,6 @@ CertificateFile = Annotated[
     Path, typer.Argument(metavar="CERTIFICATE", help="A file from `pacshift calibrate` or `accept`.")
 ]
 
-ClassBalance = Annotated[
-    Literal["3", "6", "none"] | None,
-    known(
-        "--class-balance",
-        "PS-LP aims at no class above this multiple of epsilon (default 3). No promise.",
-    ),
-]
 Contamination = Annotated[
     float | None,
     known("--contamination SHARE", "Share of target rows that may not follow label shift at all."),
@@ -78,10 +71,6 @@ Contamination = Annotated[
 Known = Annotated[
     list[str] | None,
     known("--known CLASS=LOW..HIGH", "Range of a class's target share that you know; repeatable."),
-]
-Weights = Annotated[
-    str | None,
-    known("--weights W,W,...", "ORACLE: the true weights, in the order of the classes."),
 ]
 
 Scores = Annotated[
@@ -102,14 +91,6 @@ TargetLabel = Annotated[
     known(
         "--target-label COLUMN",
         "Column with labels of a random sample of the target; empty elsewhere.",
-        of_rows=True,
-    ),
-]
-LabelsPer = Annotated[
-    Literal["row", "group"] | None,
-    known(
-        "--labels-per",
-        "With --group: rows were labelled at random, or one in each of some random groups.",
         of_rows=True,
     ),
 ]
@@ -179,7 +160,6 @@ class Certifying:
     """What ``calibrate`` and ``accept`` share: labels, what the certificate remembers, and where it goes."""
 
     target_label: TargetLabel = None
-    labels_per: LabelsPer = None
     labelled: Labelled = None
     refusal_page: Annotated[
         Path | None,

@@ -24,7 +24,6 @@ def prevalence(
     delta: options.Delta = DELTA,
     known: options.Known = None,
     target_label: options.TargetLabel = None,
-    labels_per: options.LabelsPer = None,
     labelled: options.Labelled = None,
     reading: options.Reading,
     as_json: options.Json = False,
@@ -36,11 +35,9 @@ def prevalence(
     import pacshift
     from pacshift.cli.certificates import SHEET, column_words
     from pacshift.cli.inputs import open_data
-    from pacshift.tally.groups import check_labels_per
 
     known_mix = options.read_known(known)
-    check_labels_per(labels_per, has_labels=target_label is not None, has_groups=reading.group is not None)
-    labels: dict[str, Any] = {"target_label": target_label, "labelled": labelled, "labels_per": labels_per}
+    labels: dict[str, Any] = {"target_label": target_label, "labelled": labelled}
     data = open_data(files, reading.of_source(), silent=as_json, **labels)
     if data[-1] is None:
         raise InputError("no TARGET: name an unlabelled table after the labelled one.")

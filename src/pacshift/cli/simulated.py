@@ -13,7 +13,7 @@ from pacshift.arrays import FloatArray, IntArray
 from pacshift.certificate import Certificate
 from pacshift.comparison import ComparisonRow, compare
 from pacshift.files.writing import atomic_write
-from pacshift.methods import METHODS
+from pacshift.methods import METHODS, Oracle, usable_methods
 from pacshift.plots.axes import LIMIT, PROMISE_MARKS, new_axes
 from pacshift.progress import Progress
 from pacshift.report import write_report
@@ -73,7 +73,7 @@ def run_demo(report: Progress | None) -> DemoResult:
             classes=names,
             epsilon=EPSILON,
             delta=DELTA,
-            weights=np.divide(TARGET_MIX, SOURCE_MIX),
+            methods=[*usable_methods(), Oracle(weights=np.divide(TARGET_MIX, SOURCE_MIX))],
             rng=SEED,
         )
         errors = [

@@ -38,7 +38,7 @@ def verify(
     from pacshift.rows.arrow.find import ReadOptions
 
     certificate = pacshift.Certificate.load(certificate_file)
-    known, grouped = certificate.columns, certificate.target_grouped
+    known = certificate.columns
     data = open_data(
         files,
         ReadOptions(
@@ -50,7 +50,6 @@ def verify(
         silent=as_json,
         target_label=target_label,
         labelled=labelled,
-        labels_per=None if grouped is None else grouped.labels_per,
     )
     verification = pacshift.verify(certificate_file, *data, labelled=labelled)
     if as_json:

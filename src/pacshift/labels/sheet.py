@@ -3,6 +3,8 @@
 What is fixed before the first label is known: when one may look, how many rows tune, which rows are drawn.
 """
 
+from __future__ import annotations
+
 import hashlib
 import math
 import re
@@ -14,20 +16,19 @@ from typing import Any
 
 import numpy as np
 
-from pacshift.arrays import BoolArray, Frame, IntArray, Label, LabelsLike, RngLike, ScoresLike
-from pacshift.defaults import DELTA, EPSILON
-from pacshift.errors import InputError, param
+from pacshift.arrays import BoolArray, Frame, IntArray, Label, RngLike, ScoresLike
+from pacshift.errors import InputError, did_you_mean, param
 from pacshift.files.writing import PathLike
 from pacshift.labels import sheet_file
 from pacshift.paths.looks import look_cuts, test_rows
 from pacshift.rows.base import Batch, CheckedRows, Matrix
 from pacshift.rows.columns import require_columns
-from pacshift.rows.memory import memory
+from pacshift.rows.memory import MemoryRows
+from pacshift.rows.rows import Rows, bind_rows
 from pacshift.scores.check import (
     ScoreMatrix,
     check_flag,
     check_rate,
-    check_scores,
     check_seed,
     is_finite,
     not_finite_error,
@@ -35,7 +36,6 @@ from pacshift.scores.check import (
 from pacshift.scores.frames import as_array, column_names, require_same_index
 from pacshift.scores.kind import FEWEST_ROWS, OTHER, ScoreKind
 from pacshift.scores.names import NOT_FOUND, is_null, places_by_text, shorten, text_of
-from pacshift.scores.transforms import to_probabilities
 from pacshift.tally.coins import coins
 from pacshift.words.display import short_repr
 
@@ -305,7 +305,7 @@ class LabelSheet:
         """
         return look_cuts(self.test_rows, epsilon=self.epsilon, delta=delta)
 
-    def with_labels(self, labels: Iterable[Any]) -> "LabelSheet":
+    def with_labels(self, labels: Iterable[Any]) -> LabelSheet:
         """The same sheet with other labels, for labels that are not typed into the file.
 
         Parameters
@@ -413,7 +413,7 @@ class LabelSheet:
         sheet_file.write_sheet(self, path, overwrite=overwrite)
 
     @classmethod
-    def load(cls, path: PathLike) -> "LabelSheet":
+    def load(cls, path: PathLike) -> LabelSheet:
         """Read a sheet, filled in or not, as spreadsheets save it.
 
         Parameters
@@ -448,17 +448,17 @@ def require_pilot(labels: Sequence[str | None], n_pilot: int, name: str) -> None
     )
 
 
+@did_you_mean
 def label_sheet(
-    target: ScoresLike | CheckedRows,
+    target: ScoresLike | Rows,
     *,
     budget: int,
     looks: Sequence[int] = (),
-    epsilon: float = EPSILON,
-    delta: float = DELTA,
+    epsilon: float = 0.1,
+    delta: float = 0.05,
     rng: RngLike = None,
     keep: Mapping[str, Any] | Frame | Sequence[str] | None = None,
     classes: Sequence[Label] | None = None,
-    groups: LabelsLike | None = None,
     softmax: bool = False,
 ) -> LabelSheet:
     """Draw rows of a target to be labelled, in random order.
@@ -493,9 +493,6 @@ def label_sheet(
     classes : sequence of labels, optional
         The class of each score column, as for ``calibrate``: if the target is a frame, these columns are its
         scores.
-    groups : array or series of length n, optional
-        The group of each row, such as the patient: at most one row of each group is drawn, the one that
-        ``calibrate`` counts with the same ``target_groups``.
     softmax : bool, default False
         Whether the scores are logits, in which a class may be ruled out with -inf.
 
@@ -524,19 +521,21 @@ def label_sheet(
         raise InputError(
             f"{param('rng')} must be a seed below 2**64, which is written into the sheet, got {seed}."
         )
-    if isinstance(target, CheckedRows):
-        if groups is not None or classes is not None or softmax:
-            raise InputError("groups, classes and softmax belong to the rows: say them to pacshift.read.")
+    is_logits = check_flag(softmax, "softmax") or None  # False: nobody has said so
+    rows = bind_rows(target, name="target", role="target", classes=classes, softmax=is_logits)
+    if rows.labels != "none":
+        raise InputError("a sheet is for rows without labels, but these have some. Leave them out.")
+    if not isinstance(rows.every, MemoryRows):
         if keep is not None and (isinstance(keep, str) or not isinstance(keep, Sequence)):
             raise InputError(f"{param('keep')} must be a list of columns of the table, such as ['id'].")
-        return _drawn(target, plan, seed, tuple(keep or ()))
-    matrix = check_scores(target, name="target", classes=classes)
-    if check_flag(softmax, "softmax"):
-        to_probabilities(matrix, name="target")  # or says what is wrong with the logits
+        return _drawn(rows, plan, seed, tuple(keep or ()))
+    batch = rows.every.batch
+    matrix = batch.matrix
+    if rows.softmax:
+        _ = batch.ready  # or says what is wrong with the logits
     elif not is_finite(matrix.values):
         raise not_finite_error(matrix, "target")
     require_scores(matrix)
-    rows = memory(matrix, name="target", role="target", softmax=softmax, groups=groups)
     sheet = _drawn(rows, plan, seed)
     if keep is None:
         return sheet

@@ -48,13 +48,8 @@ The names are those of the paper. The values are classes: ``METHODS["PS-W"]()`` 
 """
 
 
-def usable_methods(*, with_weights: bool) -> list[Method]:
-    """The methods that run on a source and an unlabelled target; ORACLE only with weights.
-
-    Parameters
-    ----------
-    with_weights : bool
-        Whether importance weights are at hand.
+def usable_methods() -> list[Method]:
+    """The methods that run on a source and an unlabelled target alone: ORACLE needs weights, PS-T labels.
 
     Returns
     -------
@@ -63,11 +58,10 @@ def usable_methods(*, with_weights: bool) -> list[Method]:
 
     Examples
     --------
-    >>> [method.name for method in usable_methods(with_weights=False)][:3]
+    >>> [method.name for method in usable_methods()][:3]
     ['PS-LP', 'PS-W', 'PS-C']
     """
-    chosen = (method for method in METHODS.values() if not method.needs_labels)
-    return [method() for method in chosen if with_weights or not method.needs_weights]
+    return [method() for method in METHODS.values() if not (method.needs_labels or method.needs_weights)]
 
 
 def resolve_method(method: str | Method) -> Method:

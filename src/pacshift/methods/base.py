@@ -36,8 +36,6 @@ class Task:
     seed : int
         For methods that throw coins: ``pacshift.tally.coins.score_coins(purpose, tally, task.seed)`` gives numbers
         that are independent of the counts. A generator laid over the counts, which are sorted, would not be.
-    weights : array of shape (K,), optional
-        The true importance weights, for methods with ``needs_weights``.
     count_labels : callable, optional
         Mean set sizes on the target for each vector of thresholds in a list, counted on the rows themselves; None
         if only a tally is at hand.
@@ -65,7 +63,6 @@ class Task:
     epsilon: float
     delta: float
     seed: int = 0
-    weights: FloatArray | None = None
     count_labels: Callable[[Sequence[FloatArray]], list[float]] | None = None
     known: Interval | None = None
     contamination: float = 0.0

@@ -4,17 +4,20 @@ WCP is weighted conformal prediction for label shift (Podkopaev and Ramdas, UAI 
 weights, none with a guarantee, come last.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.bounds import Interval
-from pacshift.errors import InputError, param
+from pacshift.errors import InputError
 from pacshift.methods.base import Method, Solution, Task, check_options, one_threshold
 from pacshift.methods.ps import pac_threshold, too_few
+from pacshift.scores.check import check_weights
+from pacshift.scores.frames import as_array, index_of
 from pacshift.tally import Tally
 from pacshift.tally.coins import score_coins
 from pacshift.tally.stores import SOFT_UNIT
@@ -25,16 +28,23 @@ Estimate: TypeAlias = Literal["bbse-soft", "bbse", "bbse-ridge"]
 
 @dataclass(frozen=True)
 class Oracle(Method):
-    """PS at (ε, δ) on the source rows, each kept with probability weight / largest weight. It has no options.
+    """PS at (ε, δ) on the source rows, each kept with probability weight / largest weight.
 
-    Pass the weights q(y)/p(y) as ``calibrate(..., weights=[...])``, one per class in the order of the classes.
-    The guarantee holds if they are the true ones.
+    Parameters
+    ----------
+    weights : array of length K or mapping
+        The true importance weights q(y)/p(y), target frequency over source frequency: in the order of the classes,
+        or by name, as a dict or a pandas series. The guarantee holds if they are the true ones.
 
     Examples
     --------
-    >>> Oracle().name, Oracle().needs_weights
-    ('ORACLE', True)
+    >>> Oracle(weights=[0.5, 3]).weights
+    (0.5, 3.0)
+    >>> Oracle(weights={"healthy": 0.5, "sick": 3}).weights
+    (('healthy', 0.5), ('sick', 3.0))
     """
+
+    weights: Any = None
 
     name = "ORACLE"
     idea = "samples with the true weights, which you must know"
@@ -42,15 +52,41 @@ class Oracle(Method):
     extra_assumption = "The weights given are the true ones."
     needs_weights = True
 
+    def __post_init__(self) -> None:
+        if self.weights is not None:
+            object.__setattr__(self, "weights", _plain_weights(self.weights))
+
     def solve(self, tally: Tally, task: Task) -> Solution:
         """Find the one threshold."""
-        if task.weights is None:
+        if self.weights is None:
             raise InputError(
                 "method ORACLE needs the true weights, each class's share of the target over that of the source: "
-                f"{param('weights=')}."
+                "Oracle(weights=[...]), in Python."
             )
-        found = rejection_solution(tally, task, task.weights)
-        return replace(found, weights=Interval(task.weights, task.weights))  # kept, so that it can be made again
+        named = isinstance(self.weights[0], tuple)
+        weights = check_weights(dict(self.weights) if named else self.weights, tally.classes)
+        return replace(rejection_solution(tally, task, weights), weights=Interval(weights, weights))
+
+
+def _plain_weights(weights: Any) -> tuple[Any, ...]:
+    """Numbers in the order of the classes, or pairs of a name and a number, as a file holds them.
+
+    Numbers that pandas gave to the rows of a series are not names.
+    """
+    index = index_of(weights)
+    if index is not None and type(index).__name__ != "RangeIndex":
+        weights = weights.to_dict()
+    if isinstance(weights, Mapping):
+        weights = list(weights.items())
+    values = as_array(weights, "weights", "weights") if not isinstance(weights, list | tuple) else weights
+    try:
+        if len(values) and isinstance(values[0], list | tuple):
+            return tuple((name, float(weight)) for name, weight in values)
+        return tuple(map(float, values))
+    except (TypeError, ValueError):
+        raise InputError(
+            f"weights must be one number per class, or a dict of class to number, got {weights!r}."
+        ) from None
 
 
 def rejection_solution(tally: Tally, task: Task, weights: FloatArray) -> Solution:

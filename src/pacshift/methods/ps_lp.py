@@ -3,13 +3,12 @@
 The mathematics is in ``pacshift.ps_lp``, module by module in the order of the proof (docs/methods/ps-lp-proof.md).
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import numpy as np
 
 from pacshift.arrays import FloatArray
-from pacshift.errors import InputError, param
 from pacshift.methods.base import Method, Solution, Task, check_options
 from pacshift.mix.region import PrevalenceRegion, prevalence_region, weight_bounds, within_known
 from pacshift.ps_lp.theorem import (
@@ -141,24 +140,6 @@ class PSLP(Method):
         kind = smallest_kind(tally, certified, task.count_labels) if tried else EQUAL_MISS_RATE
         reasons = reasons_for_many_classes(tally, task, certified[kind], kind=kind, tried=tried)
         return Solution(certified[kind], prevalence=prevalence, reasons=reasons, notes=self._notes(kind))
-
-
-def balanced(method: Method, class_balance: ClassBalance | None) -> Method:
-    """``method`` with the class balance that was asked for; None leaves the method's own."""
-    if class_balance is None:
-        return method
-    if not isinstance(method, PSLP):
-        raise InputError(
-            f"{param('class_balance')} is for tuned thresholds, which method {method.name} does not have. Leave "
-            "it out, or use PS-LP."
-        )
-    asked = replace(method, class_balance=class_balance)
-    if method.class_balance not in (PSLP.class_balance, class_balance):
-        raise InputError(
-            f"{param('class_balance')} is {class_balance!r}, but the method is {method!r}. Say it in one of the "
-            "two places."
-        )
-    return asked
 
 
 def reasons_for(tally: Tally, task: Task, region: PrevalenceRegion, thresholds: FloatArray) -> tuple[str, ...]:

@@ -1,5 +1,7 @@
 """The monitor: one labelled source, period after period of unlabelled target rows."""
 
+from __future__ import annotations
+
 import itertools
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -9,9 +11,10 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from pacshift.arrays import IntArray, LabelsLike, ScoresLike
+from pacshift.arrays import IntArray, ScoresLike
 from pacshift.bounds import Interval
 from pacshift.certificate import Certificate
+from pacshift.certificate.provenance import check_stamp
 from pacshift.certification.class_bounds import class_miss
 from pacshift.certification.counted import cut_of
 from pacshift.certification.request import Request, check_request, require_fit
@@ -28,9 +31,8 @@ from pacshift.monitor.state import CURRENT, Choice, InUse, Saved, State, use_dig
 from pacshift.monitor.verdict import certify_period, judge, report_delta, source_delta
 from pacshift.progress import Progress
 from pacshift.rows import fold
-from pacshift.rows.base import CheckedRows
 from pacshift.rows.columns import Columns
-from pacshift.rows.memory import memory
+from pacshift.rows.rows import Rows, bind_rows
 from pacshift.rows.sets import mean_and_empty
 from pacshift.tally import Tally
 from pacshift.tally.same_rows import rows_sha256
@@ -141,10 +143,10 @@ class Monitor:
             class_epsilon=class_epsilon,
             contamination=contamination,
             known_mix=known_mix,
-            model_id=model_id,
             rng=rng,
         ).for_classes(source.classes)
         require_fit(self._method, request)
+        self._model_id = check_stamp(model_id=model_id).get("model_id")
         self.forever, self._columns, self._source = bool(forever), columns, source
         known = request.known
         # The shares of delta that were spent belong to what was asked for, so a state folder remembers it.
@@ -223,16 +225,15 @@ class Monitor:
         """
         if self.certificate is None:
             return []
-        return self.certificate.provenance.warnings(model_id=self.request.model_id, today=today)
+        return self.certificate.provenance.warnings(model_id=self._model_id, today=today)
 
     def update(
         self,
-        target: ScoresLike | CheckedRows | Tally,
+        target: ScoresLike | Rows | Tally,
         period: str | None = None,
         *,
         start: str | None = None,
         end: str | None = None,
-        groups: LabelsLike | None = None,
         replace: bool = False,
     ) -> PeriodReport:
         """Add the rows of a period and report on it.
@@ -250,9 +251,6 @@ class Monitor:
         replace : bool, default False
             Count a known period anew, from these rows alone. Its report is a new one, with a share of delta of its
             own. Correct rows because they were wrong, never because of what the report said.
-        groups : array_like, optional
-            Group of each new row, such as the patient: one random row of each group is counted. Pass all rows of a
-            period at once: a group that is added to a period again counts twice.
 
         Returns
         -------
@@ -264,15 +262,9 @@ class Monitor:
         InputError
             If the rows do not have the source's classes, were counted before in another period, or have no group.
         """
-        if groups is not None and isinstance(target, Tally | CheckedRows):
-            what = type(target).__name__
-            raise InputError(
-                f"groups are those of rows, but a {what} was given. Count it with {param('groups=')}."
-            )
         rows, source = target, self._source
-        if not isinstance(rows, Tally | CheckedRows):
-            classes, softmax = source.classes, source.softmax
-            rows = memory(rows, name="period", role="target", classes=classes, softmax=softmax, groups=groups)
+        if not isinstance(rows, Tally):
+            rows = bind_rows(rows, name="period", role="target", classes=source.classes, softmax=source.softmax)
         tally = rows if isinstance(rows, Tally) else rows.unlabelled().tally(soft=self._method.needs_soft)
         with self.one_step():
             numbers = map(str, itertools.count(len(self._saved.periods) + 1))
@@ -478,6 +470,7 @@ class Monitor:
         delta = report_delta(request.delta, number, forever=self.forever)
         tally = self._source + period.target
         outcome = certify_period(tally, self._method, changed(request, delta=delta), self._columns)
+        outcome = outcome if isinstance(outcome, str) else outcome.annotate(model_id=self._model_id)
         fresh = None if isinstance(outcome, str) else outcome
         if self.in_use is None and fresh is not None:
             self._state.change(in_use=InUse(fresh, 1, "first", name))

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from pacshift.arrays import FloatArray, IntArray, KeyArray, Label, LabelsLike, ScoresLike, cached_property
 from pacshift.errors import InputError, param
-from pacshift.rows.base import CheckedRows, Matrix
-from pacshift.rows.memory import memory
+from pacshift.rows.base import Matrix
+from pacshift.rows.rows import Rows, bind_source
 from pacshift.scores.check import ScoreMatrix
 from pacshift.scores.frames import in_class_order
 from pacshift.scores.names import by_class, shorten
@@ -137,23 +137,11 @@ def _find_limits(held: Sequence[tuple[NDArray[Any], ...]], limits: KeyArray) -> 
     return np.where(counts > most, numbers[last], limits)
 
 
-def make_pilot(
-    pilot: ScoresLike | CheckedRows, labels: LabelsLike | None, classes: Sequence[Label] | None
-) -> Pilot:
+def make_pilot(pilot: ScoresLike | Rows, labels: LabelsLike | None, classes: Sequence[Label] | None) -> Pilot:
     """A pilot of labelled rows, with some rows of every class."""
     if isinstance(pilot, Tally):
         raise InputError("a tally has no rows to draw from: what sets hold depends on whole rows. Pass rows.")
-    if not isinstance(pilot, CheckedRows):
-        if labels is None:
-            raise InputError("a pilot of scores needs the labels of its rows: plan(scores, labels, ...).")
-        rows = memory(pilot, labels, name="pilot", role="source", classes=classes)
-    elif labels is not None or classes is not None or pilot.labels != "all":
-        raise InputError(
-            "a pilot that was read has its labels and classes: name the column of labels when it is read "
-            f"({param('label=COLUMN')}), and leave labels= and {param('classes=')} out."
-        )
-    else:
-        rows = pilot
+    rows = bind_source(pilot, labels, name="pilot", classes=classes)
     return Pilot.of_blocks(rows.map(lambda batch: (batch.scores, batch.labels)), rows.classes)
 
 

@@ -1,5 +1,7 @@
 """How many rows for which size of sets: give all but one of the three, and the plan finds the one."""
 
+from __future__ import annotations
+
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -9,13 +11,12 @@ from typing import Any, Literal
 import numpy as np
 
 from pacshift.arrays import FloatArray, IntArray, Label, LabelsLike, ScoresLike, scipy
-from pacshift.defaults import DELTA, EPSILON
-from pacshift.errors import AssumptionError, InputError, param
+from pacshift.errors import AssumptionError, InputError, did_you_mean, param
 from pacshift.methods import Method, Task, resolve_method
 from pacshift.parallel import one_blas_thread
 from pacshift.planning.pilot import Mixes, Pilot, check_mixes, make_pilot
 from pacshift.progress import Progress
-from pacshift.rows.base import CheckedRows
+from pacshift.rows.rows import Rows
 from pacshift.scores.check import check_rate
 from pacshift.words.display import short_repr
 from pacshift.words.numbers import all_but, given, mean_size, percent
@@ -125,12 +126,13 @@ class Plan:
 
 
 @one_blas_thread()
+@did_you_mean
 def plan(
-    pilot: ScoresLike | CheckedRows,
+    pilot: ScoresLike | Rows,
     labels: LabelsLike | None = None,
     *,
-    epsilon: float = EPSILON,
-    delta: float = DELTA,
+    epsilon: float = 0.1,
+    delta: float = 0.05,
     target_mix: Any = None,
     n_source: int | None = None,
     n_target: int | None = None,
@@ -268,7 +270,7 @@ class Question:
         """Rows of source and target at a point of the curve."""
         return (int(self.n_source or 0), n_rows) if self.over == "n_target" else (n_rows, int(self.n_target or 0))
 
-    def curve(self, simulator: "Simulator") -> "Curve":
+    def curve(self, simulator: Simulator) -> Curve:
         """Sizes around the source rows that are given, or along the rows that are looked for."""
         effort, n_classes, size = simulator.effort, len(simulator.pilot.classes), self.size
         if size is None:
@@ -291,7 +293,7 @@ class Question:
                 curve.add(round(needed), simulator.sizes(*self.at(round(needed)), effort.final_draws))
         return curve
 
-    def answer(self, curve: "Curve") -> tuple[int, int]:
+    def answer(self, curve: Curve) -> tuple[int, int]:
         """Rows of source and target: those that were given, or enough for the wanted size."""
         if self.size is None:
             return int(self.n_source or 0), int(self.n_target or 0)
@@ -307,7 +309,7 @@ class Question:
         return self.at(int(math.ceil(needed / digits) * digits))  # two digits: the simulation does not know more
 
 
-def parts_of_uncertainty(simulator: "Simulator", class_rows: IntArray) -> FloatArray:
+def parts_of_uncertainty(simulator: Simulator, class_rows: IntArray) -> FloatArray:
     """What each class adds to the variance of the estimated error, Σ t_j² e_j (1 - e_j) / m_j."""
     some = np.maximum(class_rows, 1)
     thresholds = simulator.thresholds or [np.full(len(some), -np.inf)]

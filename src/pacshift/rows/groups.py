@@ -19,7 +19,7 @@ from pacshift.errors import InputError
 from pacshift.progress import Progress
 from pacshift.rows.base import NO_GROUP, Batch, CheckedRows, Pass, require_few
 from pacshift.tally.coins import group_coins, rows_digest
-from pacshift.tally.groups import Grouped, LabelsPer, choose_labelled, choose_rows, row_keys
+from pacshift.tally.groups import Grouped, choose_labelled, choose_rows, row_keys
 from pacshift.tally.inputs import Input, Role
 from pacshift.words.numbers import have
 
@@ -123,7 +123,6 @@ class Chooser:
 
     rows: CheckedRows
     within: Periods | None = None
-    labels_per: LabelsPer | None = None
     choice: Choice | None = None
 
     def choose(self, keep: Sequence[str] = (), progress: Progress | None = None) -> Choice:
@@ -141,7 +140,7 @@ class Chooser:
         groups = names if self.within is None else coins
         marks = [part.marks for part in parts if part.marks is not None]
         if marks:
-            chosen = choose_labelled(groups, coins, numbers, np.concatenate(marks), self.labels_per)
+            chosen = choose_labelled(groups, coins, numbers, np.concatenate(marks))
         else:
             chosen = choose_rows(groups, coins, numbers)
         kept = _join([part.kept for part in parts])
@@ -162,6 +161,13 @@ class Chooser:
         return self.choice
 
 
+def as_target(rows: CheckedRows) -> CheckedRows:
+    """The same rows as an unlabelled target, of whose groups other rows may be chosen."""
+    if isinstance(rows, OnePerGroup):
+        return OnePerGroup.of(replace(rows.rows.unlabelled(), role="target"))
+    return rows.unlabelled()
+
+
 @dataclass(eq=False, kw_only=True, repr=False)
 class OnePerGroup(CheckedRows):
     """One row of each group of the ``rows``; of each group and period, where there are periods."""
@@ -170,14 +176,12 @@ class OnePerGroup(CheckedRows):
     chooser: Chooser = field(repr=False)
 
     @classmethod
-    def of(
-        cls, rows: CheckedRows, *, within: Periods | None = None, labels_per: LabelsPer | None = None
-    ) -> "OnePerGroup":
-        """One row of each group. ``labels_per`` says how rows were chosen to be labelled, as in ``calibrate``."""
+    def of(cls, rows: CheckedRows, *, within: Periods | None = None) -> "OnePerGroup":
+        """One row of each group, or of each group and period."""
         # A target row without a label can be chosen, even where it cannot be used afterwards.
         all_usable = replace(rows, labels="some") if rows.role == "target" and rows.labels == "all" else rows
         known = {one.name: getattr(rows, one.name) for one in fields(CheckedRows)}
-        return cls(**known, rows=rows, chooser=Chooser(all_usable, within, labels_per))
+        return cls(**known, rows=rows, chooser=Chooser(all_usable, within))
 
     @property
     def choice(self) -> Choice:
@@ -186,7 +190,7 @@ class OnePerGroup(CheckedRows):
 
     @property
     def grouped(self) -> Grouped:
-        return Grouped(sum(self.choice.n_by_period.values()), labels_per=self.chooser.labels_per)
+        return Grouped(sum(self.choice.n_by_period.values()))
 
     @property
     def every(self) -> CheckedRows:

@@ -11,12 +11,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from pacshift.arrays import BoolArray, IntArray, KeyArray, Label, LabelsLike, ScoresLike, cached_property
-from pacshift.errors import InputError, param
+from pacshift.errors import InputError
 from pacshift.rows.base import NO_LABEL, Again, Batch, CheckedRows, Faults, Labels, Matrix
 from pacshift.rows.groups import OnePerGroup
 from pacshift.scores.check import (
     ScoreMatrix,
-    check_flag,
     check_labels,
     check_scores,
     is_finite,
@@ -25,110 +24,46 @@ from pacshift.scores.check import (
     unusable_rows,
 )
 from pacshift.scores.frames import as_array, require_same_index
-from pacshift.scores.names import is_null, shorten
+from pacshift.scores.names import is_null
 from pacshift.scores.transforms import to_probabilities
 from pacshift.tally.counter import Counter
-from pacshift.tally.groups import LabelsPer, check_groups
+from pacshift.tally.groups import check_groups
 from pacshift.tally.inputs import Role
 
+LABELS = "target labels"
 
-def memory(
+
+def check_arrays(
     scores: ScoresLike | ScoreMatrix,
     labels: LabelsLike | None = None,
+    groups: LabelsLike | None = None,
     *,
     name: str,
     role: Role,
     classes: Sequence[Label] | None = None,
     columns: Sequence[str] = (),
     softmax: bool = False,
-    some_labels: bool = False,
-    groups: LabelsLike | None = None,
-    labels_per: LabelsPer | None = None,
 ) -> CheckedRows:
-    """Arrays or a frame as ``Rows``; with ``some_labels`` None and NaN mark rows without a label."""
-    softmax = check_flag(softmax, "softmax")
+    """Check arrays or a frame, and bring columns into the order of ``classes``.
+
+    In the labels of a target None and NaN mark rows without one.
+    """
     matrix = check_scores(scores, name=name, classes=classes, columns=columns)
-    said = "target_groups" if name == "target" else "groups"
-    ids = None if groups is None else check_groups(groups, n_rows=len(matrix), name=said, index=matrix.index)
-    kind: Labels = "none" if labels is None else "some" if some_labels else "all"
+    ids: KeyArray | None = None
+    if groups is not None:
+        ids = check_groups(groups, n_rows=len(matrix), name=f"groups of the {name}", index=matrix.index)
+    kind: Labels = "none" if labels is None else "some" if role == "target" else "all"
     index: IntArray | None = None
-    if labels is not None and some_labels:
+    if labels is not None and kind == "some":
         places, known = split_labels(labels, matrix.classes, len(matrix))
-        require_same_index(matrix.index, labels, "target_labels")
+        require_same_index(matrix.index, labels, LABELS)
         index = np.full(len(matrix), NO_LABEL)
-        index[places] = check_labels(known, matrix.classes, n_rows=len(known), name="target_labels")
+        index[places] = check_labels(known, matrix.classes, n_rows=len(known), name=LABELS)
     elif labels is not None:
-        said = "target_labels" if name == "target" else name
-        index = check_labels(labels, matrix.classes, n_rows=len(matrix), name=said, index=matrix.index)
+        index = check_labels(labels, matrix.classes, n_rows=len(matrix), name=name, index=matrix.index)
     batch = MemoryBatch(matrix, index, name, softmax, ids)
     rows = MemoryRows(name=name, role=role, classes=matrix.classes, labels=kind, softmax=softmax, batch=batch)
-    return rows if ids is None else OnePerGroup.of(rows, labels_per=labels_per)
-
-
-def pair(
-    source_scores: ScoresLike | ScoreMatrix | CheckedRows,
-    source_labels: LabelsLike | CheckedRows | None,
-    target_scores: ScoresLike | ScoreMatrix | CheckedRows | None,
-    *,
-    classes: Sequence[Label] | None = None,
-    columns: Sequence[str] = (),
-    softmax: bool = False,
-    groups: LabelsLike | None = None,
-    target_groups: LabelsLike | None = None,
-    target_labels: LabelsLike | None = None,
-    some_labels: bool = True,
-    labels_per: LabelsPer | None = None,
-) -> tuple[CheckedRows, CheckedRows | None]:
-    """A labelled source and, if there is one, a target whose columns are those of the source.
-
-    Each may be ``Rows`` already, as ``read`` gives them; the target is then the second argument or the third.
-    """
-    if isinstance(source_scores, CheckedRows):
-        source = source_scores
-        if isinstance(source_labels, CheckedRows):
-            source_labels, target_scores = None, source_labels
-        _require_not_said(source_labels=source_labels, classes=classes, softmax=softmax or None, groups=groups)
-        if source.labels != "all" or source.role != "source":
-            raise InputError(
-                f"the source has no labels. Name their column when it is read: {param('label=COLUMN')}."
-            )
-        softmax = source.softmax
-    else:
-        if source_labels is None or isinstance(source_labels, CheckedRows):
-            raise InputError("source_labels is missing: pass the true label of each source row.")
-        how: Any = {"name": "source", "role": "source", "columns": columns, "softmax": softmax}
-        source = memory(source_scores, source_labels, classes=classes, groups=groups, **how)
-    if isinstance(target_scores, CheckedRows):
-        target = target_scores
-        _require_not_said(target_labels=target_labels, target_groups=target_groups, labels_per=labels_per)
-        if target.role != "target":
-            raise InputError(
-                f"the target was read with {param('label=')}, as a source is. Leave it out; labels of some target "
-                f"rows are named with {param('target_label=COLUMN')}."
-            )
-        if (target.classes, target.softmax) != (source.classes, source.softmax):
-            raise InputError(
-                f"the target has the classes {shorten(target.classes)}, the source {shorten(source.classes)}; "
-                "both must be the same, in the same order, and both logits or none. Read it with like=SOURCE."
-            )
-        return source, target
-    if target_scores is None:
-        about = {"target_groups": target_groups, "target_labels": target_labels}
-        for name in (name for name, value in about.items() if value is not None):
-            raise InputError(f"{name} are about target rows, but target_scores is None. Pass the scores too.")
-        return source, None
-    how = {"name": "target", "role": "target", "columns": columns, "softmax": softmax, "some_labels": some_labels}
-    how |= {"classes": source.classes, "groups": target_groups, "labels_per": labels_per}
-    return source, memory(target_scores, target_labels, **how)
-
-
-def _require_not_said(**given: Any) -> None:
-    """Refuse arguments about arrays beside rows that were read."""
-    for name in (name for name, value in given.items() if value is not None):
-        raise InputError(
-            f"{param(name)} is about arrays, but these rows were read from a table. Leave it out, and say it "
-            "to read()."
-        )
+    return rows if ids is None else OnePerGroup.of(rows)
 
 
 @dataclass(eq=False, kw_only=True, repr=False)
@@ -144,6 +79,13 @@ class MemoryRows(CheckedRows):
 
     def unlabelled(self) -> "MemoryRows":
         return replace(self, labels="none")  # labels were checked, so that nobody need be kept from seeing them
+
+    def requiring_labels(self) -> "MemoryRows":
+        if self.batch.index is not None and (n_without := int((self.batch.index == NO_LABEL).sum())):
+            raise InputError(
+                f"{LABELS}: every row must have one here, but {n_without:,} have none. Leave these rows out."
+            )
+        return replace(self, labels="all")
 
     def require_plausible(self, class_counts: IntArray) -> None:
         if self.batch.matrix.named_by_frame:
@@ -212,11 +154,11 @@ def split_labels(target_labels: Any, classes: Sequence[Label], n_rows: int) -> t
     >>> split_labels(["cat", None, "dog", float("nan")], ("cat", "dog"), 4)
     (array([0, 2]), ['cat', 'dog'])
     """
-    values = as_array(target_labels, "target_labels", "labels")
+    values = as_array(target_labels, LABELS, "labels")
     if values.ndim != 1 or len(values) != n_rows:
         raise InputError(
-            f"{param('target_labels')} must have one entry per target row ({n_rows:,}), None where there is no "
-            f"label; got {f'{len(values):,}' if values.ndim == 1 else f'an array of {values.ndim} dimensions'}."
+            f"{LABELS} must have one entry per target row ({n_rows:,}), None where there is no label; got "
+            f"{f'{len(values):,}' if values.ndim == 1 else f'an array of {values.ndim} dimensions'}."
         )
     is_listed = isinstance(target_labels, (list, tuple))
     if values.dtype.kind == "f" and not is_listed:  # NaN is the only null, and no list of all rows is needed
@@ -227,7 +169,7 @@ def split_labels(target_labels: Any, classes: Sequence[Label], n_rows: int) -> t
         places = np.flatnonzero([not is_null(label) for label in listed])
         labels = [listed[place] for place in places.tolist()]
     if not len(places):
-        raise InputError(f"{param('target_labels')}: no row has a label. Label some random rows, or leave it out.")
+        raise InputError(f"{LABELS}: no row has one. Label some random rows, or leave them out.")
     if values.dtype.kind == "f" and all(isinstance(name, int) for name in classes):
         labels = [int(label) if float(label).is_integer() else label for label in labels]  # NaN made them floats
     return places, labels

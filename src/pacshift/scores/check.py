@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from pacshift.arrays import BoolArray, FloatArray, IntArray, Label, LabelsLike, RngLike, ScoresLike
 from pacshift.errors import InputError, param
-from pacshift.scores.frames import as_array, in_class_order, index_of, require_same_index, to_floats, to_matrix
+from pacshift.scores.frames import as_array, index_of, require_same_index, to_matrix
 from pacshift.scores.names import is_null, match_labels, shorten, suggest_names, text_of
 from pacshift.words.numbers import have, plural
 
@@ -289,9 +289,18 @@ def check_flag(value: Any, name: str) -> bool:
 
 
 def check_weights(weights: Any, classes: tuple[Label, ...]) -> FloatArray:
-    """One finite importance weight >= 0 per class, not all of them 0; those of a pandas series by name."""
+    """One finite importance weight >= 0 per class, not all of them 0; those of a mapping by name."""
     n_classes = len(classes)
-    values = np.asarray(to_floats(in_class_order(weights, classes, "weights"), "weights"), dtype=np.float64)
+    if isinstance(weights, Mapping):
+        by_text = {text_of(name): weight for name, weight in weights.items()}
+        texts = [text_of(name) for name in classes]
+        if len(by_text) != len(weights) or set(by_text) != set(texts):
+            raise InputError(
+                f"weights: they name {shorten(list(weights))}, but the classes are {shorten(classes)}. Name every "
+                "class once, or pass a plain list in the order of the classes."
+            )
+        weights = [by_text[text] for text in texts]
+    values = np.asarray(weights, dtype=np.float64)
     if values.shape != (n_classes,) or not np.isfinite(values).all() or (values < 0).any() or not values.any():
         raise InputError(
             f"{param('weights')}: one finite number >= 0 per class is needed ({n_classes} of them, not all 0), "

@@ -7,23 +7,20 @@ rows repeat from sample to sample, and the choice is the same in whatever order,
 """
 
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal, TypeAlias, get_args
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pacshift.arrays import IntArray, KeyArray, LabelsLike
-from pacshift.errors import InputError, param
-from pacshift.files.codec import OrNull, Rules, choice
+from pacshift.errors import InputError
+from pacshift.files.codec import Rules
 from pacshift.scores.check import ScoreMatrix, is_finite, name_array, not_finite_error, unusable_rows
 from pacshift.scores.frames import require_same_index
 from pacshift.scores.names import is_missing, text_of
 from pacshift.scores.transforms import mix_bits, to_probabilities
 from pacshift.tally.coins import group_coins, name_hashes, number_hashes, rows_digest
 from pacshift.words.numbers import have, plural
-
-LabelsPer: TypeAlias = Literal["row", "group"]
-"""How target rows in groups were chosen to be labelled (docs/methods/groups.md)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +36,11 @@ class Grouped:
         nothing can check it, because a tally holds no names of groups.
     shared : int
         Groups of the target whose name is also one of the source, where both were at hand.
-    labels_per : {"row", "group"} or None
-        How target rows were chosen to be labelled, if ``calibrate`` had to be told.
     """
 
     rows: int
     parts: int = 1
     shared: int = 0
-    labels_per: Annotated[LabelsPer | None, OrNull(choice(*get_args(LabelsPer)), absent=True)] = None
 
     def __add__(self, other: "Grouped") -> "Grouped":
         return Grouped(self.rows + other.rows, self.parts + other.parts, self.shared + other.shared)
@@ -59,9 +53,6 @@ class Grouped:
 
 _BLOCK_NAMES = 1 << 14  # few texts at a time: each takes more than its place in an array
 _BLOCK_KEYS = 1 << 15  # keys are sorted few at a time: near the processor
-
-LOG_OF_A_MILLIONTH = -13.8
-"""Below this log-probability labels did not come about as they were said to."""
 
 
 def check_groups(groups: LabelsLike, *, n_rows: int, name: str, index: Any = None) -> KeyArray:
@@ -158,63 +149,24 @@ def choose_rows(groups: KeyArray, coins: KeyArray, rows: KeyArray, marks: IntArr
     return chosen
 
 
-def choose_labelled(
-    groups: KeyArray, coins: KeyArray, rows: KeyArray, marks: IntArray, labels_per: LabelsPer | None
-) -> IntArray:
+def choose_labelled(groups: KeyArray, coins: KeyArray, rows: KeyArray, marks: IntArray) -> IntArray:
     """The same where some rows have a label, their ``marks`` of 0 and more (Lemma 2 of docs/methods/groups.md).
 
-    Where nobody said how rows were chosen to be labelled, labels must lie on the rows that are chosen, as those of
-    a sheet do, or on all rows of a group.
+    Labels must lie on the rows that are chosen, as those of a sheet do, or on all rows of a group.
     """
-    per_row, per_group = param("labels_per='row'"), param("labels_per='group'")
-    labelled, (_, group_index) = marks >= 0, np.unique(groups, return_inverse=True)
-    sizes, n_labels = np.bincount(group_index), np.bincount(group_index, labelled)
-    if labels_per == "row":
-        if n_labels.max() < 2 and not labelled.all():
-            others, share = sizes - 1, labelled.mean()
-            # The chance that no group gets two labels is the product of (1 - p)**n + n p (1 - p)**(n - 1).
-            if (others * np.log1p(-share) + np.log1p(others * share)).sum() < LOG_OF_A_MILLIONTH:
-                raise InputError(
-                    f"{param('target_labels')}: no group has two labels, which has a chance below one in a "
-                    "million if rows were labelled at random, whatever their group. If one random row in each of "
-                    f"some random groups was: {per_group}. If they are those of a label sheet of these "
-                    f"groups, leave out {param('labels_per=')}."
-                )
-        return choose_rows(groups, coins, rows, marks)
-    if labels_per == "group":
-        if n_labels.max() > 1:
-            raise InputError(
-                f"{param('target_labels')}: {have(int(np.count_nonzero(n_labels > 1)), 'group')} several labels, "
-                f"but with {per_group} one random row of a group is labelled. If rows were labelled at "
-                f"random, whatever their group: {per_row}. If several random rows of each of some random "
-                "groups were: keep the label of one of them, chosen at random."
-            )
-        places = choose_rows(groups, coins, rows)
-        return np.sort(np.append(places[n_labels[group_index[places]] == 0], np.flatnonzero(labelled)))
-    whole = (n_labels == sizes)[group_index]
-    places = choose_rows(groups, coins, rows, np.where(whole, marks, -1))
-    labelled &= ~whole
-    labelled[places] = False
-    if labelled.any():
+    has_label, (_, group_index) = marks >= 0, np.unique(groups, return_inverse=True)
+    is_whole = (np.bincount(group_index, has_label) == np.bincount(group_index))[group_index]
+    places = choose_rows(groups, coins, rows, np.where(is_whole, marks, -1))
+    is_stray = has_label & ~is_whole
+    is_stray[places] = False
+    if is_stray.any():
         raise InputError(
-            f"{param('target_labels')}: {plural(int(np.count_nonzero(labelled)), 'label')} on rows that are not "
-            "the counted one of their group, so it must be known how rows were chosen to be labelled. If at "
-            f"random among all rows: {per_row}, and only labels of counted rows are used. If one random "
-            f"row in each of some random groups: {per_group}, and these rows are counted. A label sheet of "
-            "these groups needs neither."
+            f"target labels: {plural(int(np.count_nonzero(is_stray)), 'label')} on rows that are not the counted "
+            "one of their group: whether a counted row has a label would then depend on the size of its group. "
+            "Label the rows that a label sheet of these groups names (pacshift.label_sheet, `pacshift label`), or "
+            "all rows of some random groups."
         )
     return places
-
-
-def check_labels_per(labels_per: LabelsPer | None, *, has_labels: bool, has_groups: bool) -> None:
-    """Refuse a design that is not known, or is about nothing."""
-    if labels_per not in (None, *get_args(LabelsPer)):
-        raise InputError(f"{param('labels_per')} must be 'row', 'group' or None, got {labels_per!r}.")
-    if labels_per is not None and not (has_labels and has_groups):
-        raise InputError(
-            f"{param('labels_per=')} says how target rows in groups were chosen to be labelled: it needs "
-            f"{param('target_labels=')} and {param('target_groups=')}. Give both, or leave it out."
-        )
 
 
 def one_row_per_group(

@@ -48,12 +48,6 @@ TOLD_LOWER = 1e-3
 NARROWS = "the promise is that"
 """A note with these words says of less what the promise says: it is never left to the full form."""
 
-LABELLED = {
-    "row": "Rows were chosen to be labelled at random, whatever their group.",
-    "group": "One random row was labelled in each of some random groups.",
-}
-"""How rows were chosen to be labelled, as ``labels_per`` said."""
-
 IF_IMPOSSIBLE = "If you know otherwise, do not use this certificate."
 INVISIBLE = (
     "It cannot see a change that looks like another label mix, one that leaves predicted labels and top scores as "
@@ -277,9 +271,6 @@ def _assumptions(certificate: Certificate) -> Iterator[Statement]:
                 lambda label: between(float(known.lower[label]), float(known.upper[label])),
             )
             said.append(f"You stated, and the promise relies on it: {named or 'nothing'} of the target.")
-    how = sides["target"].labels_per if "target" in sides else None
-    if how is not None and certificate.n_target_labels:
-        said.append(LABELLED[how])
     said += [facts.extra_assumption] if facts.extra_assumption else []
     every = " ".join(f"({place}) {one}" for place, one in enumerate(said, 1))
     yield Statement("assumptions", "", f"Assumptions: {every}" if len(said) > 1 else f"Assumption: {said[0]}")

@@ -112,6 +112,7 @@ def monitor(
     Example: pacshift monitor source.parquet visits/ --timestamp seen_at --period month --state watch
     """
     from pacshift import Certificate, Monitor
+    from pacshift.certificate.provenance import check_stamp
     from pacshift.certification.request import check_request
     from pacshift.cli.inputs import look_at_first_rows
     from pacshift.cli.monitor.output import check_outputs, find_what_to_say, report_failure, show, words_for
@@ -128,8 +129,10 @@ def monitor(
     check_outputs(out, table, inputs, watching.state)
     with report_failure(table, force):
         given = None if watching.certificate_file is None else Certificate.load(watching.certificate_file)
-        request = promise.as_in(given).arguments() | {"model_id": model_id}
+        request = promise.as_in(given).arguments()
         check_request(**request)  # before the source is counted
+        check_stamp(model_id=model_id)
+        request |= {"model_id": model_id}
         chosen, silent = require_own_promise(resolve_method(method)), as_json or quiet
 
         def before_work(*rows: Any) -> None:

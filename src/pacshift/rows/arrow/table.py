@@ -1,12 +1,14 @@
 """Files and frames as ``Rows``: record batches are checked and worked on by all cores, memory stays bounded."""
 
+from __future__ import annotations
+
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from pacshift.arrays import IntArray, Label
+from pacshift.arrays import IntArray, Label, LabelsLike
 from pacshift.errors import InputError, param, users_line
 from pacshift.files.same import sha256_beside
 from pacshift.progress import Progress
@@ -17,14 +19,18 @@ from pacshift.rows.arrow.source import Records, Source, Tables
 from pacshift.rows.base import CheckedRows, FileRows, Labels, Pass, Watch, resolve_drop, told, unwatched
 from pacshift.rows.columns import Columns
 from pacshift.rows.groups import OnePerGroup, Periods
-from pacshift.scores.check import ScoreMatrix, require_plausible
+from pacshift.rows.rows import Rows
+from pacshift.scores.check import ScoreMatrix, check_flag, require_plausible
 from pacshift.scores.transforms import TransformFunction
 from pacshift.tally import Tally
-from pacshift.tally.groups import LabelsPer
 from pacshift.tally.inputs import Input, Role, printable
+from pacshift.words.visible import visible
 
 if TYPE_CHECKING:
     from pacshift.certificate import Certificate
+
+Described: TypeAlias = "CheckedRows | Certificate"
+"""What knows columns, classes and whether scores are logits."""
 
 MAX_KEPT_BYTES = 1 << 26
 """A table up to this size (64 MB) is kept in memory when it is needed twice; a larger one is read twice."""
@@ -34,17 +40,15 @@ def read(
     table: Tables,
     *,
     label: str | None = None,
-    target_label: str | None = None,
     scores: str | None = None,
     classes: Sequence[Label] | None = None,
     by_position: bool = False,
     group: str | None = None,
-    labels_per: LabelsPer | None = None,
     softmax: bool = False,
     drop_invalid: bool | float = False,
-    like: "CheckedRows | Certificate | None" = None,
+    like: Rows | Certificate | None = None,
     progress: Progress | None = None,
-) -> CheckedRows:
+) -> Rows:
     """Open a table of any size as rows, for ``calibrate`` and the others.
 
     Nothing but the names of the columns is read now. Rows are read batch by batch, by all cores, whenever they are
@@ -58,10 +62,7 @@ def read(
         pandas or polars, a lazy frame of polars, a relation of DuckDB, anything else with
         ``__arrow_c_stream__``, or a data frame of Spark, which is counted on its cluster.
     label : str, optional
-        Column of the true labels: the table is a source. Without it, it is a target.
-    target_label : str, optional
-        Column of the labels of a random sample of a target's rows, null elsewhere, as ``target_labels`` of
-        ``calibrate``.
+        Column of the true labels. Of a target some rows are enough, null elsewhere: they must be a random sample.
     scores : str, optional
         The score columns: a pattern whose star stands for the class name (``"p_*"``), a comma list of columns, or
         one column of lists. Default: ``"p_*"`` if there are such columns, else those named after the classes
@@ -72,8 +73,6 @@ def read(
         Match score columns that are named otherwise to ``classes`` in the order in which they stand in the table.
     group : str, optional
         Column that names the group of each row, such as the patient: one random row of each group is used.
-    labels_per : {"row", "group"}, optional
-        How rows of groups were chosen to be labelled, as in ``calibrate``.
     softmax : bool, default False
         Whether the scores are logits, of which the softmax is taken.
     drop_invalid : bool or float, default False
@@ -107,26 +106,18 @@ def read(
     400
     >>> folder.cleanup()
     """
-    if label is not None and target_label is not None:
-        raise InputError(
-            f"{param('label=')} is for a source, {param('target_label=')} for a target. Give one of them."
-        )
-    return read_rows(
+    return open_table(
         table,
-        label=label if target_label is None else target_label,
-        some_labels=target_label is not None,
+        like=_find_described(like),
+        with_group=True,
+        watch=told(progress),
+        label=label,
         scores=scores,
         classes=classes,
         by_position=by_position,
         group=group,
-        labels_per=labels_per,
         softmax=softmax,
         drop_invalid=drop_invalid,
-        like=like,
-        name="target" if label is None else "source",
-        role="source" if label is not None else "target",
-        with_group=True,
-        watch=told(progress),
     )
 
 
@@ -191,26 +182,33 @@ def tally_table(
 
 
 def read_rows(
-    paths: Tables,
+    table: Tables,
     *,
     name: str = "table",
     role: Role | None = None,
-    some_labels: bool = False,
-    labels_per: LabelsPer | None = None,
-    like: "CheckedRows | Certificate | None" = None,
+    within: Periods | None = None,
+    **reading: Any,
+) -> CheckedRows:
+    """A table as checked rows, for adapters that know what it is; ``reading`` is that of ``open_table``."""
+    rows = open_table(table, name=name, **reading)
+    return rows.bind(name=name, role=role or ("source" if rows.has_labels else "target"), within=within)
+
+
+def open_table(
+    table: Tables,
+    *,
+    name: str = "table",
+    like: Described | None = None,
     with_group: bool = False,
     keep: bool = True,
     grid: bool = True,
-    within: Periods | None = None,
     watch: Watch = unwatched,
     **reading: Any,
-) -> CheckedRows:
-    """A table as ``Rows``, for every adapter: what ``read`` takes, and how messages call it.
+) -> TableRows:
+    """A table whose columns are found, for every adapter: what ``read`` takes, and how messages call it.
 
     ``reading`` are the fields of ``ReadOptions``; ``like`` gives columns, classes and the softmax together, and
-    ``with_group`` its groups. With ``some_labels`` rows may lack a label, and ``labels_per`` says how those of
-    groups were chosen. A small table stays in memory where ``keep`` says so. ``within`` gives the period of each
-    row, where there is one row per group and period.
+    ``with_group`` its groups. A small table stays in memory where ``keep`` says so.
     """
     options = ReadOptions(**reading)
     if like is not None:
@@ -219,12 +217,12 @@ def read_rows(
     kind_of_rows: type[ArrowRows] = ArrowRows
     try:
         source: Source
-        if hasattr(paths, "mapInArrow"):  # a data frame of Spark
+        if hasattr(table, "mapInArrow"):  # a data frame of Spark
             from pacshift.rows.spark import SparkRows, SparkSource
 
-            kind_of_rows, source = SparkRows, SparkSource(paths, options.scores, options.columns)
+            kind_of_rows, source = SparkRows, SparkSource(table, options.scores, options.columns)
         else:
-            source = open_source(paths, label=options.label, scores=options.scores, columns=options.columns)
+            source = open_source(table, label=options.label, scores=options.scores, columns=options.columns)
         if with_group and options.group is None and like is not None:
             options = replace(options, group=_group_of(like, source))
         layout = find_layout(source, options)
@@ -232,31 +230,35 @@ def read_rows(
         if name == "table":
             raise
         message = str(error)
-        if name == "target":  # whose labels have a parameter of their own
+        if name == "target":  # whose labels have an option of their own
             message = message.replace(param("label=NAME"), param("target_labels=NAME"))
         raise ColumnsError(f"{name}: {message}") from None
-    kind: Labels = "none" if layout.label is None else "some" if some_labels else "all"
     files = ", ".join(map(str, source.files[:3])) + (", ..." if len(source.files) > 3 else "")
-    rows = kind_of_rows(
-        name=name,
-        role=role or ("target" if kind != "all" else "source"),
-        classes=layout.classes,
-        labels=kind,
-        softmax=options.softmax,
-        drop_invalid=resolve_drop(options.drop_invalid),
-        grid=grid,
-        described=files or "the frame",
-        watch=watch,
-        source=source,
-        layout=layout,
-        kept=BatchCache(keep),
+    return TableRows(
+        kind_of_rows(
+            name=name,
+            role="target",
+            classes=layout.classes,
+            softmax=check_flag(options.softmax, "softmax"),
+            drop_invalid=resolve_drop(options.drop_invalid),
+            grid=grid,
+            described=files or "the frame",
+            watch=watch,
+            source=source,
+            layout=layout,
+            kept=BatchCache(keep),
+        )
     )
-    if options.group is None or rows.again == "never":  # a cluster chooses by itself
-        return rows
-    return OnePerGroup.of(rows, within=within, labels_per=labels_per)
 
 
-def _group_of(like: "CheckedRows | Certificate", source: Source) -> str | None:
+def _find_described(like: Rows | CheckedRows | Certificate | None) -> Described | None:
+    """What knows the columns; arrays do not."""
+    if isinstance(like, Rows) and not isinstance(like, TableRows):
+        raise InputError("like= takes rows that were read, or a certificate: arrays do not say their columns.")
+    return like.table if isinstance(like, TableRows) else like
+
+
+def _group_of(like: Described, source: Source) -> str | None:
     """The column by which groups are told there, which this table should have too."""
     group = None if like.columns is None else like.columns.group
     if group is None or group in source.schema.names:
@@ -267,6 +269,58 @@ def _group_of(like: "CheckedRows | Certificate", source: Source) -> str | None:
         raise ColumnsError(f"{problem}. {remedy} If every row is a group of its own, add a column of row numbers.")
     warnings.warn(f"{problem}: every row counts by itself. {remedy}", stacklevel=users_line())
     return None
+
+
+class TableRows(Rows):
+    """A table whose columns are found; a verb says whether it is a source or a target."""
+
+    table: ArrowRows
+    bound: dict[tuple[object, ...], CheckedRows]
+
+    def __init__(self, table: ArrowRows) -> None:
+        vars(self).update(scores=None, table=table, bound={}, classes=table.classes, softmax=table.softmax)
+
+    def __repr__(self) -> str:
+        has = "labelled rows" if self.has_labels else "rows"
+        return f"<{has} of {visible(self.table.described)}, {len(self.table.classes)} classes>"
+
+    @property
+    def has_labels(self) -> bool:
+        return self.table.layout.label is not None
+
+    @property
+    def column_names(self) -> Sequence[str]:
+        return self.table.column_names
+
+    def bind(
+        self,
+        *,
+        name: str,
+        role: Role,
+        classes: Sequence[Label] | None = None,
+        columns: Sequence[str] = (),
+        softmax: bool | None = None,
+        within: Periods | None = None,
+    ) -> CheckedRows:
+        """The rows as a source or a target, chosen and kept once for all verbs that call them the same.
+
+        ``within`` gives the period of each row, where there is one row per group and period.
+        """
+        self._agree_on_classes(self.classes, classes, name)
+        key = name, role, self._agree_on_softmax(softmax, name)
+        if within is None and key in self.bound:
+            return self.bound[key]
+        labels: Labels = "none" if not self.has_labels else "all" if role == "source" else "some"
+        rows: CheckedRows = replace(self.table, name=name, role=role, labels=labels, softmax=key[-1])
+        if self.table.layout.group is not None and rows.again != "never":  # a cluster chooses by itself
+            rows = OnePerGroup.of(rows, within=within)
+        if within is None:
+            self.bound[key] = rows
+        return rows
+
+    def _with_labels(self, labels: LabelsLike) -> Rows:
+        column = param("label=COLUMN")
+        raise InputError(f"labels of a table are one of its columns. Name it when the table is read: {column}.")
 
 
 @dataclass(eq=False)
@@ -314,7 +368,7 @@ class ArrowRows(CheckedRows):
             yield batch
         kept.records, kept.columns = batches, frozenset(keep)
 
-    def unlabelled(self) -> "ArrowRows":
+    def unlabelled(self) -> ArrowRows:
         return replace(self, labels="none")
 
     @property
@@ -329,7 +383,7 @@ class ArrowRows(CheckedRows):
         if not (layout.is_named or len(layout.columns) == 1 or class_counts.all()):
             require_plausible(ScoreMatrix(sample_scores(self.source, layout), layout.columns), class_counts)
 
-    def hashes(self) -> "AbstractContextManager[Mapping[str, Any]]":
+    def hashes(self) -> AbstractContextManager[Mapping[str, Any]]:
         return sha256_beside(self.source.files)
 
     def inputs(self, scan: Pass, digests: Mapping[str, str]) -> tuple[Input, ...]:
