@@ -23,12 +23,14 @@ NAMED = re.compile(r"(?<![^\s(])([a-z_]+)=(?:[A-Z]+|True|False|'[^']*')?(?=[.,;:
 SUBJECT = re.compile(r"^([a-z_]+)(?=: | (?:must|is|cannot) )")
 ROLES = {"source", "target", "table"}
 """What messages call the rows: "target: 3 rows cannot be used"."""
-NO_MESSAGES = {
-    ("errors.py", "groups"),
-    ("methods/ps.py", "class_epsilon"),  # a reason, which certificates keep
-    ("labels/sheet_file.py", "looks"),  # a line of the sheet
-    ("certification/check.py", "label"),  # a call, and so is the next one
+IN_PYTHON = {
+    ("certificate/certificate.py", "score"),  # SQL and ONNX are made in Python alone
+    ("onnx.py", "score"),
+    ("labels/sheet_file.py", "looks"),  # a line of the sheet, which has this name for it
+    ("errors.py", "groups"),  # a call of Python, and so is the one of the estimator
     ("estimator.py", "labelled"),
+    ("words/statements.py", "full"),  # a line that the command line leaves out
+    ("methods/ps.py", "class_epsilon"),  # a reason, which certificates keep
 }
 
 
@@ -67,7 +69,7 @@ def texts_of(module: ast.Module) -> Iterator[str]:
 def test_no_message_names_an_option_without_a_token() -> None:
     """Otherwise the command line would speak of a parameter of Python."""
     options = {*all_options(), *(name.partition("=")[0] for name in CALLED)}
-    files = [path for path in PACKAGE.rglob("*.py") if "cli" not in path.parts]
+    files = [path for path in PACKAGE.rglob("*.py") if path.relative_to(PACKAGE).parts[0] != "cli"]
     plain = {
         (str(path.relative_to(PACKAGE)), name)
         for path in files
@@ -75,7 +77,7 @@ def test_no_message_names_an_option_without_a_token() -> None:
         for name in [*NAMED.findall(text), *(set(SUBJECT.findall(text)) - ROLES)]
         if name in options
     }
-    assert plain - NO_MESSAGES == set()
+    assert plain == IN_PYTHON
 
 
 def test_names_from_outside_stay(tmp_path: Path) -> None:

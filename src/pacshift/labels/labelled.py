@@ -235,11 +235,12 @@ def require_unseen(chance: float) -> None:
     Every verb that takes both asks: by counts in ``check_labelled``, by rows where they are read anyway.
     """
     if chance < SEEN_BY_CHANCE:
+        ps = param("method='PS'")
         raise InputError(
             "labelled target rows are in the source too: that so many are alike by chance has a probability below "
             f"{SEEN_BY_CHANCE:g}. What the source has shown, the same rows cannot test. Leave these rows out of "
-            "the source. If there is no other source, calibrate with method='PS', the labelled rows as the source "
-            "and no target: one threshold for all classes, for the population that these rows are a sample of."
+            f"the source. If there is no other source, calibrate with {ps}, the labelled rows as the source and "
+            "no target: one threshold for all classes, for the population that these rows are a sample of."
         )
 
 
