@@ -192,8 +192,8 @@ def run_calibration(
     request = request.for_classes(data.tally.classes)
     rows = None if isinstance(source, Tally) else source
     if progress is None and (rows is None or rows.watch is unwatched):
-        for said in logits_note(data.tally):  # nobody may look at the notes; Python prints this by default
-            logger.warning(said)
+        for note in logits_note(data.tally):  # nobody may look at the notes; Python prints this by default
+            logger.warning(note)
     shown = nullcontext(progress) if rows is None or progress else rows.watch(rows, "finding thresholds (%)")
     with shown as report:
         certificate = certify(data, chosen, request, progress=report)
@@ -207,5 +207,5 @@ def run_calibration(
                 RuntimeWarning,
                 stacklevel=users_line(),
             )
-    made = measured(certificate, data)
-    return made if rows is None or rows.columns is None else replace(made, columns=rows.columns)
+    certificate = measured(certificate, data)
+    return certificate if rows is None or rows.columns is None else replace(certificate, columns=rows.columns)

@@ -39,12 +39,12 @@ def class_miss(tally: Tally, thresholds: FloatArray, *, delta: float, n_unknown:
     level = delta / max(n_events, 1)
     # A class has some number of the unknown rows: the widest bounds are right whatever it is.
     tried = [rate_bounds(surely, missed + more, rows + more, level=level) for more in range(n_unknown + 1)]
-    found = Interval(
+    bounds = Interval(
         np.min([each.lower for each in tried], axis=0), np.max([each.upper for each in tried], axis=0)
     )
     never, always = np.isneginf(thresholds), np.isposinf(thresholds)
-    lower = np.where(always, 1.0, np.where(never, 0.0, found.lower))
-    return Interval(lower, np.where(always, 1.0, np.where(never, 0.0, found.upper)))
+    lower = np.where(always, 1.0, np.where(never, 0.0, bounds.lower))
+    return Interval(lower, np.where(always, 1.0, np.where(never, 0.0, bounds.upper)))
 
 
 def rate_bounds(least: IntArray, most: IntArray, totals: IntArray, *, level: float) -> Interval:

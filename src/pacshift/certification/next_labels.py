@@ -12,8 +12,8 @@ from pacshift.certification.counted import check_repeats, resolve_inputs
 from pacshift.certification.request import check_request
 from pacshift.errors import InputError, UnfinishedSheetError, did_you_mean
 from pacshift.files.writing import PathLike
-from pacshift.labels.labelled import at_all_looks
-from pacshift.labels.needed import still_needed
+from pacshift.labels.labelled import split_at_looks
+from pacshift.labels.needed import list_needed_rows
 from pacshift.labels.sheet import LabelSheet
 from pacshift.parallel import one_blas_thread
 from pacshift.paths.labelled import families
@@ -122,12 +122,12 @@ def next_labels(
     transform = resolve_transform(score)
     tally = fold.both(source_rows, target_rows, transform, soft=False, bins=False)
     check_repeats(tally)
-    looks = at_all_looks(source_rows, target_rows, sheet, transform, tally, contamination=request.contamination)
+    looks = split_at_looks(source_rows, target_rows, sheet, transform, tally, contamination=request.contamination)
     epsilon = request.epsilon - request.contamination
     family, *_ = families(looks[0], tally, epsilon=epsilon)
-    for look, one in enumerate(looks):
-        cut = one.cut(epsilon=epsilon, delta=request.delta)
-        rows = still_needed(one, family, cut)
+    for look, at_look in enumerate(looks):
+        cut = at_look.cut(epsilon=epsilon, delta=request.delta)
+        rows = list_needed_rows(at_look, family, cut)
         if len(rows) or look + 1 == len(looks):
             break
     blank = np.array([label is None for label in sheet.labels])

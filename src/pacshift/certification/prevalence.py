@@ -16,7 +16,7 @@ from pacshift.certification.counted import check_repeats, resolve_inputs
 from pacshift.certification.request import Request, check_request
 from pacshift.errors import AssumptionError, InputError, did_you_mean
 from pacshift.files.writing import PathLike
-from pacshift.labels.labelled import check_labelled, labels_of, mix_within
+from pacshift.labels.labelled import check_labelled, count_labelled_rows, mix_within
 from pacshift.labels.sheet import LabelSheet
 from pacshift.mix.prevalence import REGION_SHARE, KnownMix, Prevalence, mix_intervals
 from pacshift.mix.region import weight_bounds
@@ -109,16 +109,16 @@ def prevalence(
     >>> found.rests_on, found.mix.lower.round(2), found.mix.upper.round(2)
     ('labels', array([0.3, 0.5]), array([0.5, 0.7]))
     """
-    asked = check_request(delta=delta, known_mix=known_mix)  # before anything is counted
-    source, target, given = resolve_inputs(
+    checked = check_request(delta=delta, known_mix=known_mix)  # before anything is counted
+    source, target, sheet_or_tally = resolve_inputs(
         source, labels, target, labelled=labelled, classes=classes, softmax=softmax
     )
     tally = source if isinstance(source, Tally) else both(source, target, soft=False, bins=False)
-    request = asked.for_classes(tally.classes)
+    request = checked.for_classes(tally.classes)
     for what, rows in (("labelled source", tally.n_source), ("target", tally.n_target)):
         if not rows:
             raise InputError(f"no {what} rows: prevalence needs a labelled source and an unlabelled target.")
-    sample = labels_of(source, target, given, tally)
+    sample = count_labelled_rows(source, target, sheet_or_tally, tally)
     check_repeats(tally, None if sample is None else sample.counted)
     if sample is None:
         return by_label_shift(tally, request)

@@ -82,22 +82,22 @@ def by_tally(labelled: Tally, tally: Tally) -> LabelledTarget:
     return LabelledTarget.of_tally(labelled)
 
 
-def labels_of(
-    source: CheckedRows | Tally, target: CheckedRows | None, given: LabelSheet | Tally | None, tally: Tally
+def count_labelled_rows(
+    source: CheckedRows | Tally, target: CheckedRows | None, labelled_rows: LabelSheet | Tally | None, tally: Tally
 ) -> LabelledTarget | None:
     """The labelled rows as counts alone, for shares: of a tally, of a sheet, or of the target's own labels."""
-    if isinstance(given, Tally):
-        return by_tally(given, tally)
+    if isinstance(labelled_rows, Tally):
+        return by_tally(labelled_rows, tally)
     if isinstance(source, Tally) or target is None:
         return None
     plain = TRANSFORMS["probability"]
-    if isinstance(given, LabelSheet):
-        scores, others = sheet_scores(target, given)
-        if not given.looks_in_reach:
-            raise UnfinishedSheetError(_missing_rows(given))
-        labels, look = given.label_index(tally.classes), given.looks_in_reach[0]
-        labelled = _at_look(given, look, scores, labels, None, plain, tally)
-        tested = _find_test_rows(given, labels, look)
+    if isinstance(labelled_rows, LabelSheet):
+        scores, others = sheet_scores(target, labelled_rows)
+        if not labelled_rows.looks_in_reach:
+            raise UnfinishedSheetError(_missing_rows(labelled_rows))
+        labels, look = labelled_rows.label_index(tally.classes), labelled_rows.looks_in_reach[0]
+        labelled = _at_look(labelled_rows, look, scores, labels, None, plain, tally)
+        tested = _find_test_rows(labelled_rows, labels, look)
     elif target.labels == "some":
         scores, labels, others = fold.labelled(target)
         labelled, tested = LabelledTarget.of_tally(_count(scores, labels, plain, tally)), np.arange(len(labels))
@@ -145,13 +145,13 @@ def by_sheet(
                 f"hold for the {name} that they were planned with: pass {param(f'{name}={planned!r}')}. A second "
                 "sheet would spend delta again."
             )
-    *others, last = at_all_looks(
+    *others, last = split_at_looks(
         source, target, sheet, transform, tally, contamination=contamination, limits=limits, within_reach=True
     )
     return replace(last, other_looks=tuple(others))
 
 
-def at_all_looks(
+def split_at_looks(
     source: CheckedRows | None,
     target: CheckedRows,
     sheet: LabelSheet,

@@ -11,7 +11,7 @@ STEPS = 64
 """Steps at which sets are looked at to put rows in order. Any order is valid."""
 
 
-def still_needed(labelled: LabelledTarget, family: Family, cut: int) -> IntArray:
+def list_needed_rows(labelled: LabelledTarget, family: Family, cut: int) -> IntArray:
     """Places among the blank rows whose labels can still change the thresholds (Lemma 4), the most telling first.
 
     Whatever the labels are, the thresholds lie between those where every blank row counts unless its set is full,

@@ -439,13 +439,12 @@ class LabelSheet:
 def require_pilot(labels: Sequence[str | None], n_pilot: int, name: str) -> None:
     """Refuse labels below a row of the pilot without one: the pilot plans the thresholds that the others test."""
     empty = next((place for place, label in enumerate(labels[:n_pilot], start=1) if label is None), None)
-    if empty is None or not any(labels[empty:]):
-        return
-    raise InputError(
-        f"{name}: order {empty} has no label, but rows below it have one. The first {n_pilot:,} rows, the pilot, "
-        f"plan the thresholds and cannot be skipped: label it, or write {UNKNOWN} if nobody can tell. Later rows "
-        "may stay blank."
-    )
+    if empty is not None and any(labels[empty:]):
+        raise InputError(
+            f"{name}: order {empty} has no label, but rows below it have one. The first {n_pilot:,} rows, the "
+            f"pilot, plan the thresholds and cannot be skipped: label it, or write {UNKNOWN} if nobody can tell. "
+            "Later rows may stay blank."
+        )
 
 
 @did_you_mean
@@ -649,7 +648,6 @@ def class_places(classes: Sequence[Label]) -> Mapping[str, int]:
 def _in_spreadsheet(text: str) -> str:
     """A name as it comes back from a spreadsheet: without blanks, 1 for 01 or 1.0, True for TRUE."""
     bare = text.strip()
-    whole = re.fullmatch(r"([+-]?[0-9]+)(\.0*)?", bare)
-    if whole:
+    if whole := re.fullmatch(r"([+-]?[0-9]+)(\.0*)?", bare):
         return str(int(whole.group(1)))
     return bare.capitalize() if bare.upper() in ("TRUE", "FALSE") else bare

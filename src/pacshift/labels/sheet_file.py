@@ -180,9 +180,7 @@ def _read_first_line(first_line: str, path: PathLike) -> tuple[str, dict[str, An
             "with the pacshift that made it."
         )
     try:
-        if header["version"] != str(VERSION):
-            raise ValueError("it says no version")
-        n_pilot, *looks = (int(number) for number in (header["pilot"], *header["looks"].split("/")))
+        _, n_pilot, *looks = map(int, (header["version"], header["pilot"], *header["looks"].split("/")))
         if n_pilot < 0 or any(before >= look for before, look in pairwise((n_pilot, *looks))):
             raise ValueError("looks must increase, above the pilot")
         return header["checksum"], {
