@@ -19,7 +19,14 @@ from pacshift.rows.arrow.batch import ArrowBatch, Layout
 from pacshift.rows.arrow.source import Records
 from pacshift.scores.check import check_scores
 from pacshift.tally.coins import group_coins, name_hashes, rows_digest
-from pacshift.tally.groups import Grouped, check_groups, choose_labelled, choose_rows, one_row_per_group, row_keys
+from pacshift.tally.groups import (
+    Grouped,
+    check_groups,
+    choose_rows,
+    choose_rows_with_labels,
+    one_row_per_group,
+    row_keys,
+)
 
 
 def rows_of(n_rows: int, digits: int = 17, seed: int = 0) -> tuple[FloatArray, IntArray]:
@@ -111,9 +118,9 @@ def test_rows_that_count_may_have_labels_and_so_may_all_rows_of_a_group() -> Non
     counted = one_row_per_group(list("aaabb"), scores)
     alone = np.where(np.isin(np.arange(5), counted), 1, -1)
     for marks in (np.array([0, 1, 1, -1, -1]), alone):
-        assert choose_labelled(names, coins, rows, marks).tolist() == counted.tolist()
+        assert choose_rows_with_labels(names, coins, rows, marks).tolist() == counted.tolist()
     with pytest.raises(InputError, match="3 labels on rows that are not the counted one of their group"):
-        choose_labelled(names, coins, rows, np.where(np.isin(np.arange(5), counted), -1, 1))
+        choose_rows_with_labels(names, coins, rows, np.where(np.isin(np.arange(5), counted), -1, 1))
 
 
 def test_tallies_of_groups_count_one_row_each_and_say_so(tmp_path: Path) -> None:

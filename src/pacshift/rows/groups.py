@@ -19,7 +19,7 @@ from pacshift.errors import InputError
 from pacshift.progress import Progress
 from pacshift.rows.base import NO_GROUP, Batch, CheckedRows, Pass, require_few
 from pacshift.tally.coins import group_coins, rows_digest
-from pacshift.tally.groups import Grouped, choose_labelled, choose_rows, row_keys
+from pacshift.tally.groups import Grouped, choose_rows, choose_rows_with_labels, row_keys
 from pacshift.tally.inputs import Input, Role
 from pacshift.words.numbers import have
 
@@ -140,7 +140,7 @@ class Chooser:
         groups = names if self.within is None else coins
         marks = [part.marks for part in parts if part.marks is not None]
         if marks:
-            chosen = choose_labelled(groups, coins, numbers, np.concatenate(marks))
+            chosen = choose_rows_with_labels(groups, coins, numbers, np.concatenate(marks))
         else:
             chosen = choose_rows(groups, coins, numbers)
         kept = _join([part.kept for part in parts])

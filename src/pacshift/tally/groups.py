@@ -149,7 +149,7 @@ def choose_rows(groups: KeyArray, coins: KeyArray, rows: KeyArray, marks: IntArr
     return chosen
 
 
-def choose_labelled(groups: KeyArray, coins: KeyArray, rows: KeyArray, marks: IntArray) -> IntArray:
+def choose_rows_with_labels(groups: KeyArray, coins: KeyArray, rows: KeyArray, marks: IntArray) -> IntArray:
     """The same where some rows have a label, their ``marks`` of 0 and more (Lemma 2 of docs/methods/groups.md).
 
     Labels must lie on the rows that are chosen, as those of a sheet do, or on all rows of a group.
