@@ -116,3 +116,14 @@ def test_modules_with_extras_need_no_import_of_their_own() -> None:
     code = "import pacshift; print(pacshift.plots.overview.__name__, pacshift.report.__name__)"
     shown = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
     assert shown.split() == ["overview", "pacshift.report"]
+
+
+def test_help_shows_types_as_they_are_written_and_real_defaults() -> None:
+    shown = str(inspect.signature(pacshift.calibrate))
+    assert shown.startswith("(source: ScoresLike | Rows | Tally, labels: ")
+    assert "epsilon: float = 0.1" in shown
+    assert len(shown) <= 700
+    publics = pacshift.Rows, pacshift.Certificate.sets, pacshift.Monitor.update, pacshift.Tally.from_scores
+    for public in publics:  # also of classes and their methods
+        assert "scores: ScoresLike" in (text := str(inspect.signature(public))) or "target: ScoresLike" in text
+    assert str(inspect.signature(pacshift.read)).endswith(" -> Rows")

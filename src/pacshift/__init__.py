@@ -21,8 +21,9 @@ def __getattr__(name: str) -> object:
     So ``import pacshift`` loads no NumPy, ``pacshift --help`` neither, and the core needs no scikit-learn.
     """
     if name in _HOMES:
-        globals()[name] = getattr(importlib.import_module(_HOMES[name]), name)
-        return globals()[name]
+        globals()[name] = public = getattr(importlib.import_module(_HOMES[name]), name)
+        importlib.import_module("pacshift.errors").show_as_written(public)
+        return public
     if name in _MODULES or any(home.split(".")[1] == name for home in _HOMES.values()):
         return importlib.import_module(f"pacshift.{name}")
     raise AttributeError(f"module 'pacshift' has no attribute {name!r}")

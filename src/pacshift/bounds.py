@@ -1,5 +1,7 @@
 """Counts to intervals: Clopper-Pearson and the binomial cut, exact at every sample size."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -151,11 +151,29 @@ def did_you_mean(verb: Verb) -> Verb:
             hint = f"Did you mean {close[0]!r}?" if close else f"It has {', '.join(known)}."
             raise TypeError(f"{verb.__name__}() has no parameter {unknown!r}. {hint}") from None
 
-    signature = inspect.signature(verb)  # as it is written: ScoresLike, not what it stands for
-    parameters = [one.replace(annotation=_Written(one.annotation)) for one in signature.parameters.values()]
-    shown = signature.replace(parameters=parameters, return_annotation=_Written(signature.return_annotation))
-    call_verb.__signature__ = shown  # type: ignore[attr-defined]
     return cast(Verb, call_verb)
+
+
+def show_as_written(public: object) -> None:
+    """Let ``help`` show the annotations of a function, or of a class and its methods, as they are written.
+
+    So it shows ``ScoresLike``, not all that it stands for, and no quotes around it.
+    """
+    classes = [each for each in getattr(public, "__mro__", ()) if each.__module__.startswith("pacshift")]
+    members = [member for each in classes for member in vars(each).values()] or [public]
+    for function in (getattr(member, "__func__", member) for member in members):
+        if inspect.isfunction(function):
+            signature = inspect.signature(function)
+            parameters = [
+                parameter.replace(annotation=_written(parameter.annotation))
+                for parameter in signature.parameters.values()
+            ]
+            returned = _written(signature.return_annotation)
+            function.__signature__ = signature.replace(parameters=parameters, return_annotation=returned)  # type: ignore[attr-defined]
+
+
+def _written(annotation: Any) -> Any:
+    return _Written(annotation) if isinstance(annotation, str) else annotation
 
 
 class _Written(str):

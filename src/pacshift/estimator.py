@@ -1,5 +1,7 @@
 """scikit-learn: a classifier that answers with sets, and a scorer that compares models by them."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -132,7 +134,7 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
         self.known_mix = known_mix
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, **fit_params: Any) -> "PACClassifier":
+    def fit(self, X: Any, y: Any, **fit_params: Any) -> PACClassifier:
         """Fit a clone of ``estimator``. This first deletes an earlier model and its certificate.
 
         Parameters
@@ -165,7 +167,7 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
         groups: Any = None,
         target_groups: Any = None,
         labelled: LabelSheet | str | os.PathLike[str] | None = None,
-    ) -> "PACClassifier":
+    ) -> PACClassifier:
         """Compute the certificate from a labelled source and an unlabelled target, both not used in training.
 
         This first deletes an earlier certificate: after an error there are no sets.
@@ -330,7 +332,7 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
         """
         return self._calibrated().labels(self._scores(X))
 
-    def set_output(self, *, transform: Output | None = None) -> "PACClassifier":
+    def set_output(self, *, transform: Output | None = None) -> PACClassifier:
         """Choose what ``predict_set`` returns, as scikit-learn's transformers choose what ``transform`` returns.
 
         Parameters

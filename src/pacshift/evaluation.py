@@ -1,5 +1,7 @@
 """Were the sets right? Error and size against labels that became known."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
@@ -74,7 +76,7 @@ class EvaluationCounts:
     alone_misses: IntArray
 
     @classmethod
-    def of(cls, sets: BoolArray, index: IntArray) -> "EvaluationCounts":
+    def of(cls, sets: BoolArray, index: IntArray) -> EvaluationCounts:
         """Count a boolean matrix of sets; ``index[r]`` is the column of row r's true label."""
         sizes, n_classes = sets.sum(axis=1), sets.shape[1]
         hit = sets[np.arange(len(sets)), index]
@@ -84,7 +86,7 @@ class EvaluationCounts:
         alone, wrong = sets[one].sum(axis=0), sets[one & ~hit].sum(axis=0)
         return cls(rows, misses, labels, int((sizes == 0).sum()), alone, wrong)
 
-    def __add__(self, other: "EvaluationCounts") -> "EvaluationCounts":
+    def __add__(self, other: EvaluationCounts) -> EvaluationCounts:
         names = [part.name for part in fields(self)]
         return EvaluationCounts(*(getattr(self, name) + getattr(other, name) for name in names))
 

@@ -4,6 +4,8 @@
 ``pacshift.prevalence`` asks it (``certification/prevalence.py``).
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -146,12 +148,12 @@ class Prevalence:
     class_counts: IntArray
     predicted_counts: IntArray
     known_mix: KnownMix
-    assumption: "Assumption"
+    assumption: Assumption
     accuracy_at_most: float
     recall: Interval
     rests_on: RestsOn = "label shift"
     n_labels: int = 0
-    by_label_shift: "Prevalence | None" = None
+    by_label_shift: Prevalence | None = None
     refusal: str = ""
 
     __repr__ = short_repr

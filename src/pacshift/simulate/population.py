@@ -1,5 +1,7 @@
 """Label mixes, rows drawn to them, and populations of scored rows whose true error is known for any thresholds."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from importlib import resources
 from typing import Any
@@ -207,7 +209,7 @@ class Population:
     @classmethod
     def synthetic(
         cls, classes: int | Sequence[Label], *, strength: float = 3.0, rows_per_class: int = 1000, rng: Any = None
-    ) -> "Population":
+    ) -> Population:
         """Make the scores of an imagined classifier: not calibrated, and worst on the last class.
 
         Parameters

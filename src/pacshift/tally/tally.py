@@ -3,6 +3,8 @@
 The counts of chunks, files, partitions, months or hospitals make those of all of them.
 """
 
+from __future__ import annotations
+
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -112,7 +114,7 @@ class Tally:
         soft: bool = True,
         softmax: bool = False,
         groups: LabelsLike | None = None,
-    ) -> "Tally":
+    ) -> Tally:
         """Count a labelled source.
 
         Parameters
@@ -170,7 +172,7 @@ class Tally:
         bins: bool = True,
         groups: LabelsLike | None = None,
         softmax: bool = False,
-    ) -> "Tally":
+    ) -> Tally:
         """Count an unlabelled target.
 
         Parameters
@@ -211,7 +213,7 @@ class Tally:
     @classmethod
     def _of_matrix(
         cls, scores: ScoreMatrix, labels: IntArray | None, options: CountOptions, groups: LabelsLike | None
-    ) -> "Tally":
+    ) -> Tally:
         name, grouped = "target" if labels is None else "source", None
         if groups is not None:
             grouped = Grouped(len(scores))
@@ -222,7 +224,7 @@ class Tally:
         return cls.from_counter(counter, scores.classes, grouped)
 
     @classmethod
-    def from_counter(cls, counter: Counter, classes: tuple[Label, ...], grouped: Grouped | None = None) -> "Tally":
+    def from_counter(cls, counter: Counter, classes: tuple[Label, ...], grouped: Grouped | None = None) -> Tally:
         """Make a tally of the counts that any engine has gathered.
 
         Parameters
@@ -254,7 +256,7 @@ class Tally:
         return replace(tally, source_cells=cells, source_kind=kind, source_grouped=grouped)
 
     @classmethod
-    def sum(cls, tallies: Iterable["Tally"]) -> "Tally":
+    def sum(cls, tallies: Iterable[Tally]) -> Tally:
         """Add many tallies with one merge. The order does not matter, to the last bit.
 
         Parameters
@@ -336,7 +338,7 @@ class Tally:
         """Where each class starts among the ``values``, and where the last one ends."""
         return self._distinct.starts
 
-    def with_counts(self, counts: IntArray) -> "Tally":
+    def with_counts(self, counts: IntArray) -> Tally:
         """The same scores with other counts.
 
         Parameters
@@ -440,7 +442,7 @@ class Tally:
         how += ", predicted labels not counted" if self.source_cells.bins == "not counted" else ""
         return f"Tally({self.n_classes} classes, {rows}{how}, score {self.score!r}{more})"
 
-    def __add__(self, other: "Tally") -> "Tally":
+    def __add__(self, other: Tally) -> Tally:
         return Tally.sum([self, other]) if isinstance(other, Tally) else NotImplemented
 
     def __eq__(self, other: object) -> bool:
@@ -468,7 +470,7 @@ class Tally:
         write(self, path)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> "Tally":
+    def load(cls, path: str | os.PathLike[str]) -> Tally:
         """Read what ``save`` wrote; runs no code from the file.
 
         Parameters

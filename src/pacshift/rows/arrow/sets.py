@@ -1,5 +1,7 @@
 """Prediction sets of a table of any size, written as they are made: columnar files, safe CSV."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -58,7 +60,7 @@ class SetsWritten:
 
 
 def write_sets(
-    certificate: "Certificate",
+    certificate: Certificate,
     table: Tables,
     output: PathLike,
     *,
@@ -195,7 +197,7 @@ def refuse_both(drop_invalid: bool | float, keep_invalid: bool) -> None:
 
 
 def sets_batch(
-    certificate: "Certificate", names: Any, keep: Sequence[str], batch: ArrowBatch, *, keep_invalid: bool = False
+    certificate: Certificate, names: Any, keep: Sequence[str], batch: ArrowBatch, *, keep_invalid: bool = False
 ) -> Any:
     """A record batch of the columns to ``keep``, the sets and their sizes, for usable rows or for all.
 
