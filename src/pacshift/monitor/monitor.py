@@ -290,7 +290,7 @@ class Monitor:
                         f"these rows were counted before, as period {earlier!r}, not {name!r}. Every row counts "
                         "once."
                     )
-            self.mark_delivered()
+            self.confirm_delivery()
             report = self._saved.periods[name].report
         assert report is not None
         return report
@@ -359,7 +359,7 @@ class Monitor:
                         raise
                     refuse(file, error)
             if replace is not None:
-                self._check_replaced(replace, before, files, tell)
+                self._finish_replacement(replace, before, files, tell)
             waiting = [period.name for period in in_order(self._saved.periods.values()) if not period.is_reported]
             with bar("reporting") as progress:
                 for done, name in enumerate(waiting, start=1):
@@ -388,7 +388,7 @@ class Monitor:
                 "folder."
             )
 
-    def _check_replaced(
+    def _finish_replacement(
         self, name: str, before: Saved, files: Iterable[Path | None], tell: Callable[[str], None]
     ) -> None:
         """After a period was counted anew: it has rows, had some before, and keeps its place."""
@@ -554,9 +554,9 @@ class Monitor:
         """
         digest = use_digest(certificate)
         with self.one_step():
-            if self._saved.given != digest:
+            if self._saved.started_with != digest:
                 self._use(certificate, "given")
-                self._state.change(given=digest)
+                self._state.change(started_with=digest)
         return self.certificate is not None and use_digest(self.certificate) == digest
 
     def _use(self, certificate: Certificate, choice: Choice) -> None:
@@ -626,7 +626,7 @@ class Monitor:
         """
         return [gap for gap in self.gaps(until=until) if not lies_in(gap, self._saved.told_gaps)]
 
-    def mark_delivered(self, gaps: Sequence[Gap] = ()) -> None:
+    def confirm_delivery(self, gaps: Sequence[Gap] = ()) -> None:
         """Remember that all reports have reached somebody, and these gaps.
 
         Parameters

@@ -97,11 +97,6 @@ class Delivery:
         left = {name: digest for name, digest in self.parts.items() if name != period}
         return replace(self, parts=left, whole=self.whole if len(left) == len(self.parts) else None)
 
-    def is_repeated(self, known: Sequence["Delivery"]) -> bool:
-        """Whether all of the rows were counted before, in one delivery or in one period of it."""
-        whole = self.whole
-        return whole is not None and any(whole == one.whole or whole in one.parts.values() for one in known)
-
     def repeats(self, known: Sequence["Delivery"]) -> dict[str, tuple[str, str]]:
         """The periods whose rows were counted before: in which delivery, and as which period."""
         seen = {digest: (one.called, name) for one in known for name, digest in one.parts.items() if digest}
@@ -125,8 +120,10 @@ class Delivery:
 
     def is_new(self, known: Sequence["Delivery"]) -> bool:
         """Whether rows are new; False if all of them were counted before. What might count twice is refused."""
-        repeats = self.repeats(known)
-        if self.is_repeated(known) or (repeats and len(repeats) == len(self.parts)):
+        repeats, whole = self.repeats(known), self.whole
+        if whole is not None and any(whole == one.whole or whole in one.parts.values() for one in known):
+            return False  # in one delivery, or in one period of it
+        if repeats and len(repeats) == len(self.parts):
             return False
         if repeats:
             name, (where, period) = next(iter(repeats.items()))

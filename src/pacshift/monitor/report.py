@@ -139,13 +139,13 @@ def estimated_size(target: Tally, certificate: Certificate | None) -> float | No
 
 def timeline(history: Iterable[PeriodReport], gaps: Sequence[Gap]) -> list[PeriodReport | Gap]:
     """What there is to see along the time axis: reports in their order, each gap before what follows it."""
-    found: list[PeriodReport | Gap] = []
+    shown: list[PeriodReport | Gap] = []
     left = list(gaps)
     for report in history:
         while left and report.start is not None and left[0].end < report.start:
-            found.append(left.pop(0))
-        found.append(report)
-    return [*found, *left]
+            shown.append(left.pop(0))
+        shown.append(report)
+    return [*shown, *left]
 
 
 COLUMNS = ("period", "start", "end", "metric", "value", "lower", "upper", "alert", "epsilon")
@@ -200,7 +200,7 @@ def history_rows(history: Iterable[PeriodReport]) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     for report in history:
         error, made_for = report.error or (None, None), report.in_use_epsilon
-        found: list[tuple[Any, ...]] = [
+        metrics: list[tuple[Any, ...]] = [
             ("rows", report.rows, None, None, False, None),
             ("error", None, *error, report.verdict == "broken", report.epsilon),
             ("assumption", None, None, None, report.verdict == "shift-rejected", None),
@@ -212,11 +212,11 @@ def history_rows(history: Iterable[PeriodReport]) -> list[dict[str, Any]]:
         for name, interval in (("share", report.prevalence), ("weight", report.weights)):
             if interval is not None and report.fresh is not None:
                 bounds = zip(report.fresh.classes, interval.lower, interval.upper, strict=True)
-                found += [(f"{name}: {label}", None, low, high, False, None) for label, low, high in bounds]
-        for metric, *numbers, alert, epsilon in found:
+                metrics += [(f"{name}: {label}", None, low, high, False, None) for label, low, high in bounds]
+        for metric, *numbers, alert, epsilon in metrics:
             finite = [None if one is None or not math.isfinite(one) else float(one) for one in numbers]
-            said = (report.period, report.start, report.end, metric, *finite, alert, epsilon)
-            rows.append(dict(zip(COLUMNS, said, strict=True)))
+            values = (report.period, report.start, report.end, metric, *finite, alert, epsilon)
+            rows.append(dict(zip(COLUMNS, values, strict=True)))
     return rows
 
 

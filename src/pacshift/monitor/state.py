@@ -115,13 +115,13 @@ def use_digest(certificate: Certificate) -> str:
 class Saved:
     """All that a monitor remembers.
 
-    ``given`` is the digest of the certificate that the monitor was started with last. Reports up to number
+    ``started_with`` is the digest of the certificate that the monitor was started with last. Reports up to number
     ``n_delivered`` have reached somebody, and so have the gaps in ``told_gaps`` (first and last day). ``reading``
     says how files are read and cut into periods, by the names of the options; None before it was said.
     """
 
     in_use: InUse | None = None
-    given: str | None = None
+    started_with: str | None = None
     n_reports: int = 0
     n_delivered: int = 0
     told_gaps: tuple[tuple[str, str], ...] = ()
@@ -253,7 +253,7 @@ class State:
                 )
             self.written = {}
             saved = _form(self).read(document, "")
-            _require(all(map(_is_sized, saved.periods.values())), "sizes of sets are not those of its rows")
+            _require(all(map(_has_all_sizes, saved.periods.values())), "sizes of sets are not those of its rows")
             self.saved = saved
             self._serial, self.n_files = head["serial"], head["n_files"]
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
@@ -367,7 +367,7 @@ def _form(state: State) -> Record:
     )
 
 
-def _is_sized(period: Period) -> bool:
+def _has_all_sizes(period: Period) -> bool:
     """Whether the sizes of the sets, 0 to the number of classes, are those of as many rows as were counted."""
     sizes, target = period.set_sizes, period.target
     return sizes is None or (len(sizes) == target.n_classes + 1 and sum(sizes.tolist()) == target.n_target)

@@ -18,7 +18,7 @@ from pacshift.comparison import ComparisonRow
 from pacshift.errors import AssumptionError
 from pacshift.methods.guarantee import MEANINGS, promises_target
 from pacshift.plots.axes import MAX_CLASSES_SHOWN, class_height, readable
-from pacshift.report.page import Picture, drawn, groups_picture, render, write_page
+from pacshift.report.page import Picture, draw_all, groups_picture, render, write_page
 from pacshift.rows.sets import mean_and_empty
 from pacshift.words.findings import LABELS_CERTIFY, OTHER_WAYS, too_small
 from pacshift.words.numbers import between, capital, given, mean_size, one_of, percent
@@ -95,27 +95,27 @@ def render_report(certificate: Certificate, *, comparison: Sequence[ComparisonRo
     >>> page[:15], "Promise about the target" in page
     ('<!doctype html>', True)
     """
-    said = [
-        replace(one, short=readable(one.short, longest=4000), full=readable(one.full, longest=4000))
-        for one in statements(certificate, most_notes=None)
+    lines = [
+        replace(line, short=readable(line.short, longest=4000), full=readable(line.full, longest=4000))
+        for line in statements(certificate, most_notes=None)
     ]
     meant, first = MEANINGS[certificate.guarantee], "sets" if certificate.trivial else "promise"
     return render(
         "page.html",
         certificate=certificate,
-        said={one.key: one for one in said},
-        headline=next(one.short for one in said if one.key == first),
+        said={line.key: line for line in lines},
+        headline=next(line.short for line in lines if line.key == first),
         # The short form; of the notes all, and of what follows from the data the line that says when it was made.
-        lines=[one.short for one in said if one.short and one.key not in ("note", first)]
-        + [one.full for one in said if one.key in ("note", "origin")],
+        lines=[line.short for line in lines if line.short and line.key not in ("note", first)]
+        + [line.full for line in lines if line.key in ("note", "origin")],
         tone="limited" if certificate.trivial else meant.tone,
         badge="Uninformative" if certificate.trivial else capital(meant.title),
         method=readable(certificate.method),
-        bars=_bars(certificate, {one.key for one in said}),
+        bars=_make_bars(certificate, {line.key for line in lines}),
         outside=outside(certificate),
         promises_target=promises_target(certificate),
         threshold_shown=threshold_shown,
-        pictures=drawn(_pictures(certificate)),
+        pictures=draw_all(_pictures(certificate)),
         most=MAX_CLASSES_SHOWN,
         comparison=list(comparison or ()),
         size_note=_size_note(certificate, comparison or ()),
@@ -150,9 +150,9 @@ class Bars:
     more: str = ""
 
 
-def _bars(certificate: Certificate, said: Collection[str]) -> list[Bars]:
+def _make_bars(certificate: Certificate, keys: Collection[str]) -> list[Bars]:
     """Label mix before and after, misses per class with the line at ε, and how many labels sets have."""
-    names, mix, epsilon, found = certificate.classes, certificate.prevalence, certificate.epsilon, list[Bars]()
+    names, mix, epsilon, pictures = certificate.classes, certificate.prevalence, certificate.epsilon, list[Bars]()
     before = certificate.class_counts / max(certificate.n_source, 1)
 
     def cut(which: str) -> str:
@@ -172,32 +172,32 @@ def _bars(certificate: Certificate, said: Collection[str]) -> list[Bars]:
             for k in most_changed(mix, before)[0][:MAX_BARS]
         ]
         legend = f"Bar: range in the target{outside(certificate)}. Mark: share in the source."
-        found.append(Bars("Label mix.", legend, rows, more=cut("that changed most")))
-    elif "change" in said and certificate.assumption is not None:
+        pictures.append(Bars("Label mix.", legend, rows, more=cut("that changed most")))
+    elif "change" in keys and certificate.assumption is not None:
         now = certificate.assumption.mix
         order = most_changed(Interval(now, now), before)[0][:MAX_BARS]
         rows = [Bar(str(names[k]), f"about {percent(now[k])}", 0.0, now[k], before[k]) for k in order]
         legend = "Bar: estimate for the target. Mark: share in the source."
-        found.append(Bars("Label mix.", legend, rows, more=cut("that changed most")))
+        pictures.append(Bars("Label mix.", legend, rows, more=cut("that changed most")))
     misses, wrong = (None, None) if certificate.trivial else (certificate.class_miss, certificate.accepted_error)
     if misses is not None:
         missed = f"Bar: share of each class that is missed{outside(certificate)}; worst class in bold."
         scale = min(1.0, 1.1 * max(float(misses.upper.max()), epsilon))
-        found.append(highest("Missed, by class.", missed, misses, scale))
+        pictures.append(highest("Missed, by class.", missed, misses, scale))
     if wrong is not None:
         legend = "Bar: share of a label’s accepted cases that is wrong."
-        found.append(highest("Wrong, by label.", legend, wrong, 1.0))
+        pictures.append(highest("Wrong, by label.", legend, wrong, 1.0))
     share = accepted_share(certificate) if certificate.accepts else None
     if share is not None:
         shares = {"accepted": share, "left to a person": 1 - share}
-        found.append(Bars("Cases.", "Share of the target’s cases.", _shares(shares)))
+        pictures.append(Bars("Cases.", "Share of the target’s cases.", _shares(shares)))
     sizes = None if certificate.trivial or certificate.accepts else certificate.set_sizes
     if sizes is not None and (total := sizes.sum()):
         several = "both labels" if len(names) == 2 else "several labels"
         shares = {"one label": sizes[1] / total, several: sizes[2:].sum() / total, "empty": sizes[0] / total}
         legend = f"Share of the target’s sets; {mean_size(mean_and_empty(sizes)[0])} labels on average."
-        found.append(Bars("Sets.", legend, _shares(shares)))
-    return found
+        pictures.append(Bars("Sets.", legend, _shares(shares)))
+    return pictures
 
 
 def _shares(shares: Mapping[str, float]) -> list[Bar]:
@@ -210,8 +210,8 @@ def _size_note(certificate: Certificate, comparison: Sequence[ComparisonRow]) ->
     if counts is None or not counts.sum():
         return ""
     card = mean_size(mean_and_empty(counts)[0])
-    own = [row.size for row in comparison if row.method == certificate.method]
-    if {mean_size(size) for size in own if size is not None} <= {card}:
+    sizes = [row.size for row in comparison if row.method == certificate.method]
+    if {mean_size(size) for size in sizes if size is not None} <= {card}:
         return ""
     return (
         f"The {card} labels per set at the top are the mean over the {counts.sum():,} target cases that were "
@@ -221,22 +221,22 @@ def _size_note(certificate: Certificate, comparison: Sequence[ComparisonRow]) ->
 
 def _origin(certificate: Certificate) -> list[tuple[str, str]]:
     """When and by what the certificate was made, for which model and from which data: terms and what they say."""
-    made = certificate.provenance
+    origin = certificate.provenance
     version = f", version {certificate.facts.version} of the method" if certificate.facts.version else ""
-    said = {
-        "Certificate made": f"{made.created} with pacshift {made.pacshift_version}{version}",
-        "By which code": made.code or "not known",
-        "Model": made.model_id or MODEL_NOT_STATED,
-        "Valid until": made.valid_until,
-        "Maker's note": made.note,
-        "Seed": str(made.seed),
+    facts = {
+        "Certificate made": f"{origin.created} with pacshift {origin.pacshift_version}{version}",
+        "By which code": origin.code or "not known",
+        "Model": origin.model_id or MODEL_NOT_STATED,
+        "Valid until": origin.valid_until,
+        "Maker's note": origin.note,
+        "Seed": str(origin.seed),
     }
-    found = [(term, value) for term, value in said.items() if value is not None]
-    for one in [one for one in made.inputs if one.name is not None][:MAX_INPUTS_SHOWN]:
-        rows = "" if one.rows is None else f", {one.rows:,} rows counted"
-        left_out = f", left out: {one.left_out_in_words}" if one.left_out else ""
-        found.append((f"Read as {one.role}", f"{one.name}{rows}{left_out}, SHA-256 {one.sha256 or 'unknown'}"))
-    return found
+    terms = [(term, value) for term, value in facts.items() if value is not None]
+    for file in [each for each in origin.inputs if each.name is not None][:MAX_INPUTS_SHOWN]:
+        rows = "" if file.rows is None else f", {file.rows:,} rows counted"
+        left_out = f", left out: {file.left_out_in_words}" if file.left_out else ""
+        terms.append((f"Read as {file.role}", f"{file.name}{rows}{left_out}, SHA-256 {file.sha256 or 'unknown'}"))
+    return terms
 
 
 def threshold_shown(cut: float, accepts: bool = False) -> str:
@@ -333,7 +333,7 @@ def render_refusal(error: AssumptionError) -> str:
         refusal=capital(error.refusal),
         labels_certify=LABELS_CERTIFY,
         tested=tested,
-        pictures=drawn({} if tested is None else {"groups": groups_picture(tested)}),
+        pictures=draw_all({} if tested is None else {"groups": groups_picture(tested)}),
         expected_sizes=error.expected_sizes,
         attempt=attempt,
         looks="" if attempt is None else one_of([f"{look:,}" for look in attempt.looks]),

@@ -37,7 +37,7 @@ from pacshift.plots.axes import (
     percent_ticks,
     plain_text,
 )
-from pacshift.report.page import Picture, drawn, render, write_page
+from pacshift.report.page import Picture, draw_all, render, write_page
 from pacshift.words.numbers import all_but, given, one_of
 from pacshift.words.verdicts import VERDICTS, word_of
 
@@ -49,9 +49,9 @@ SHEET, BY_LABELS = "to_label.csv", "by_labels.json"
 
 MAX_TICKS = 12  # a year of months
 MAX_CLASSES = 6
-"""Classes whose share is drawn: those whose share moved most."""
+"""Classes whose share is draw_all: those whose share moved most."""
 MAX_GAP = 12
-"""Periods without rows that keep their place on the axis; a longer gap is drawn as one of this length."""
+"""Periods without rows that keep their place on the axis; a longer gap is draw_all as one of this length."""
 VERDICT_COLOURS = {"kept": TARGET, "not-proven": UNDECIDED, "broken": LIMIT}
 
 
@@ -215,7 +215,7 @@ def _pictures(monitor: Monitor, history: Sequence[PeriodReport]) -> dict[str, Ma
     if any(report.size is not None or report.fresh_size is not None for report in history):
         draw_sizes = partial(size_over_time, history)
         pictures["size"] = Picture(draw_sizes, 3.0, f"Labels per set {table}")
-    return drawn(pictures)
+    return draw_all(pictures)
 
 
 def way_on(monitor: Monitor, report: PeriodReport, words: Words | None = None) -> tuple[str, ...]:

@@ -78,9 +78,9 @@ def groups_picture(tested: Assumption) -> Picture:
     return Picture(lambda figure: assumption_groups(tested, ax=figure.subplots()), height, GROUPS_ALT)
 
 
-def drawn(pictures: Mapping[str, Picture]) -> dict[str, Markup]:
+def draw_all(pictures: Mapping[str, Picture]) -> dict[str, Markup]:
     """Each picture as SVG; its name keeps its ids apart from those of the others."""
-    found = {}
+    svgs = {}
     for name, picture in pictures.items():
         with matplotlib.rc_context(), warnings.catch_warnings():
             matplotlib.rcdefaults()  # the user's own style is not the page's
@@ -90,8 +90,8 @@ def drawn(pictures: Mapping[str, Picture]) -> dict[str, Markup]:
             picture.draw(figure)
             buffer = io.StringIO()
             figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
-        found[name] = to_inline(buffer.getvalue(), name=name, alt=picture.alt)
-    return found
+        svgs[name] = to_inline(buffer.getvalue(), name=name, alt=picture.alt)
+    return svgs
 
 
 def to_inline(svg: str, *, name: str, alt: str) -> Markup:
@@ -102,18 +102,18 @@ def to_inline(svg: str, *, name: str, alt: str) -> Markup:
     root = ET.fromstring(svg)
     for element in root.iter():
         element.tag = element.tag.rpartition("}")[2]
-        found = {key.rpartition("}")[2]: value for key, value in element.attrib.items()}
-        if "id" in found:
-            found["id"] = f"{name}-{found['id']}"
-        if found.get("href", "").startswith("#"):
-            found["href"] = f"#{name}-{found['href'][1:]}"
-        if "clip-path" in found:
-            found["clip-path"] = found["clip-path"].replace("url(#", f"url(#{name}-")
-        if "style" in found:  # fonts and colours are the page's
-            found["style"] = re.sub(r"font-family: [^;]*;? ?", "", found["style"])
+        attributes = {key.rpartition("}")[2]: value for key, value in element.attrib.items()}
+        if "id" in attributes:
+            attributes["id"] = f"{name}-{attributes['id']}"
+        if attributes.get("href", "").startswith("#"):
+            attributes["href"] = f"#{name}-{attributes['href'][1:]}"
+        if "clip-path" in attributes:
+            attributes["clip-path"] = attributes["clip-path"].replace("url(#", f"url(#{name}-")
+        if "style" in attributes:  # fonts and colours are the page's
+            attributes["style"] = re.sub(r"font-family: [^;]*;? ?", "", attributes["style"])
             for colour, variable in COLOURS.items():
-                found["style"] = found["style"].replace(colour, variable)
-        element.attrib = found
+                attributes["style"] = attributes["style"].replace(colour, variable)
+        element.attrib = attributes
     for child in [child for child in root if child.tag in ("metadata", "defs")]:
         if child.tag == "metadata" or child.find("style") is not None:  # its `*` rule would reach the whole page
             root.remove(child)

@@ -128,8 +128,8 @@ def monitor(
     inputs = [source, *targets, watching.certificate_file, adopted]
     check_outputs(out, table, inputs, watching.state)
     with report_failure(table, force):
-        given = None if watching.certificate_file is None else Certificate.load(watching.certificate_file)
-        request = promise.as_in(given).arguments()
+        in_use = None if watching.certificate_file is None else Certificate.load(watching.certificate_file)
+        request = promise.as_in(in_use).arguments()
         check_request(**request)  # before the source is counted
         check_stamp(model_id=model_id)
         request |= {"model_id": model_id}
@@ -145,13 +145,13 @@ def monitor(
             for file in [out] if table is None else [out, table]:
                 options.require_new(file, force, look)
 
-        counted, names, read = read_source(source, reading, chosen, given, before_work, silent=silent)
+        counted, names, read = read_source(source, reading, chosen, in_use, before_work, silent=silent)
         watch = Monitor(
             counted, method=chosen, state=watching.state, forever=watching.forever, columns=names, **request
         )
         with watch.exclusive():
             with watch.one_step():  # rows, reports and choices together: an interrupted run leaves nothing behind
-                choose_certificate(watch, given, watching.adopt, model_id)
+                choose_certificate(watch, in_use, watching.adopt, model_id)
                 not_counted = ingest(
                     watch,
                     targets,
@@ -170,6 +170,6 @@ def monitor(
             if table is not None:
                 write_history(watch.history, table, overwrite=force, not_counted=not_counted)
             show(watch, findings, out, table, words, as_json=as_json, quiet=quiet)
-            watch.mark_delivered(findings.gaps)  # what did not get so far is told by the next run
+            watch.confirm_delivery(findings.gaps)  # what did not get so far is told by the next run
     if findings.exit_code:
         raise typer.Exit(findings.exit_code)

@@ -119,26 +119,26 @@ def words_for(ctx: typer.Context, source: Path, reading: options.Reading, names:
 
 
 def show(
-    watch: Monitor, found: Findings, out: Path, table: Path | None, words: Words, *, as_json: bool, quiet: bool
+    watch: Monitor, findings: Findings, out: Path, table: Path | None, words: Words, *, as_json: bool, quiet: bool
 ) -> None:
     """The answer: for machines, for cron, or for people."""
-    for file, reason in found.not_counted.items():
+    for file, reason in findings.not_counted.items():
         messages().print(f"[bold red]error:[/] {plain(join_lines(f'{file} is not counted: {reason}'))}")
     if as_json:
         files = {"page": str(out), "table": None if table is None else str(table)}
-        print_json(files | _document(watch, found, words))
+        print_json(files | _document(watch, findings, words))
     elif not quiet:
-        _print(watch, found, words)
+        _print(watch, findings, words)
         say_written(out, *([] if table is None else [table]))
         if not watch.history:
             note("no rows were counted.")
-    elif found.failed or found.failed_gaps:  # cron mails what is printed: an alert is never silent
-        said = [f"{report.period}: {word_of(report.verdict)}" for report in found.failed]
-        said += [f"{gap.in_words} without rows" for gap in found.failed_gaps]
-        messages().print(f"[red]alert:[/] {plain('; '.join(said))}. See {plain(out)}.")
+    elif findings.failed or findings.failed_gaps:  # cron mails what is printed: an alert is never silent
+        alerts = [f"{report.period}: {word_of(report.verdict)}" for report in findings.failed]
+        alerts += [f"{gap.in_words} without rows" for gap in findings.failed_gaps]
+        messages().print(f"[red]alert:[/] {plain('; '.join(alerts))}. See {plain(out)}.")
 
 
-def _document(watch: Monitor, found: Findings, words: Words) -> dict[str, Any]:
+def _document(watch: Monitor, findings: Findings, words: Words) -> dict[str, Any]:
     in_use, file = None, watch.current_file
     if watch.in_use is not None:
         certificate = to_document(watch.in_use.certificate)
@@ -148,9 +148,9 @@ def _document(watch: Monitor, found: Findings, words: Words) -> dict[str, Any]:
     return {
         "in_use": in_use,
         "source_rows": watch.source.n_source,
-        "failed": [report.period for report in found.failed],
-        "not_counted": [{"file": file, "reason": reason} for file, reason in found.not_counted.items()],
-        "gaps": [asdict(gap) | {"failed": gap in found.failed_gaps} for gap in found.gaps],
+        "failed": [report.period for report in findings.failed],
+        "not_counted": [{"file": file, "reason": reason} for file, reason in findings.not_counted.items()],
+        "gaps": [asdict(gap) | {"failed": gap in findings.failed_gaps} for gap in findings.gaps],
         "warnings": watch.warnings(),
         "periods": [_period_document(watch, report, words) for report in watch.history],
     }
@@ -166,30 +166,30 @@ def _period_document(watch: Monitor, report: PeriodReport, words: Words) -> dict
     return document | {"next": list(way_on(watch, report, words))}
 
 
-def _print(watch: Monitor, found: Findings, words: Words) -> None:
+def _print(watch: Monitor, findings: Findings, words: Words) -> None:
     epsilons, console = in_use_epsilons(watch.history), results()
     size = f"labels per set at {given(epsilons[0])}" if len(epsilons) == 1 else "labels per set"
     fresh = f"with new certificate at {given(watch.request.epsilon)}"
     shown = make_table("period", "rows", "promise", "missed", size, "empty sets", fresh, left=1)
     shown.columns[2].justify = "left"
-    for one in timeline(watch.history, found.gaps):
-        if isinstance(one, Gap):
-            shown.add_row(plain(one.in_words), "0", "no rows", *["-"] * 4)
+    for row in timeline(watch.history, findings.gaps):
+        if isinstance(row, Gap):
+            shown.add_row(plain(row.in_words), "0", "no rows", *["-"] * 4)
             continue
-        at = f" at {given(one.in_use_epsilon)}" if len(epsilons) > 1 and one.in_use_epsilon is not None else ""
+        at = f" at {given(row.in_use_epsilon)}" if len(epsilons) > 1 and row.in_use_epsilon is not None else ""
         shown.add_row(
-            plain(one.period),
-            f"{one.rows:,}",
-            f"[{COLOURS[VERDICTS[one.verdict].tone]}]{word_of(one.verdict)}[/]",
-            one.missed or "-",
-            "-" if one.size is None else f"{mean_size(one.size)}{at}",
-            "-" if one.empty is None else percent(one.empty),
-            "-" if one.fresh_size is None else mean_size(one.fresh_size),
+            plain(row.period),
+            f"{row.rows:,}",
+            f"[{COLOURS[VERDICTS[row.verdict].tone]}]{word_of(row.verdict)}[/]",
+            row.missed or "-",
+            "-" if row.size is None else f"{mean_size(row.size)}{at}",
+            "-" if row.empty is None else percent(row.empty),
+            "-" if row.fresh_size is None else mean_size(row.fresh_size),
         )
     console.print(shown)
-    for gap in found.failed_gaps:
+    for gap in findings.failed_gaps:
         console.print(f"[red]no rows:[/] {plain(gap.in_words)}.")
-    for report in (report for report in found.examined if report.verdict != "kept"):
+    for report in (report for report in findings.examined if report.verdict != "kept"):
         colour = COLOURS[VERDICTS[report.verdict].tone]
         console.print(f"[{colour}]{plain(report.period)}: {word_of(report.verdict)}.[/] {plain(report.finding)}")
         if commands := way_on(watch, report, words):
