@@ -78,7 +78,7 @@ def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
 
         return dict.fromkeys(pictures, Markup("<svg></svg>"))
 
-    monkeypatch.setattr("pacshift.report.build.drawn", nothing)
+    monkeypatch.setattr("pacshift.report.build.draw_all", nothing)
 
 
 @pytest.fixture

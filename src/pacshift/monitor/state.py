@@ -17,8 +17,6 @@ from pathlib import Path
 from threading import get_ident
 from typing import Any, Literal, TypeAlias
 
-import numpy as np
-
 from pacshift.certificate import Certificate
 from pacshift.certificate.file import COMPUTED
 from pacshift.errors import InputError, param
@@ -44,6 +42,7 @@ from pacshift.monitor.periods import Delivery, Period
 from pacshift.monitor.report import PeriodReport
 from pacshift.scores.names import shorten
 from pacshift.tally import Tally
+from pacshift.tally.same_rows import counts_sha256
 from pacshift.words.numbers import given
 
 FORMAT, VERSION = "pacshift-monitor", 1
@@ -137,11 +136,8 @@ class Saved:
 
 def fingerprint(source: Tally) -> str:
     """SHA-256 of the counts of a source, by which a state folder knows its own."""
-    digest = hashlib.sha256(json.dumps([source.classes, source.score, source.grid]).encode())
-    cells = source.source_cells
-    for array in (cells.codes, cells.counts, source.values, source.counts, source.starts):
-        digest.update(np.ascontiguousarray(array).tobytes())
-    return digest.hexdigest()
+    facts = [counts_sha256(source, "source"), source.score, source.grid]
+    return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
 
 
 def _this_thread() -> tuple[int, int]:
