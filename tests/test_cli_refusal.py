@@ -76,7 +76,6 @@ def test_commands_give_the_certificate_that_python_gives() -> None:
         ("--score", "margin"),
         ("--scores", "p_*", "--classes", "wren,owl,crow"),
         ("--refusal-page", "refused.html", "--json"),
-        ("-m", "ORACLE", "--weights", "1,1,1"),
     ],
     ids=" ".join,
 )

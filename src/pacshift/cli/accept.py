@@ -1,5 +1,6 @@
 """``pacshift accept``: tables or tallies to a certificate that accepts the top label or asks."""
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -37,8 +38,13 @@ def accept(
     from pacshift.scores.check import check_rate
 
     promise = options.Promise(epsilon=check_rate(error, "error"), delta=delta, known=known)
-    limits = {"label_error": options.read_limits(label_error)}
-    asked = {"error": error, "delta": delta, "known_mix": options.read_known(known), **limits}
+    verb = partial(
+        pacshift.accept,
+        error=error,
+        delta=delta,
+        label_error=options.read_limits(label_error),
+        known_mix=options.read_known(known),
+    )
     again = ["--error", f"{error:g}", "--delta", f"{delta:g}"]
     again += [word for text in label_error or () for word in ("--label-error", text)]
-    certify(ctx, pacshift.accept, asked, Accept(), files, out, promise, reading, shared, again=again)
+    certify(ctx, verb, Accept(), files, out, promise, reading, shared, again=again)

@@ -1,6 +1,5 @@
 """``pacshift calibrate``: tables or tallies to a certificate."""
 
-import inspect
 import shlex
 import warnings
 from collections.abc import Callable
@@ -19,6 +18,7 @@ from pacshift.errors import AssumptionError, InputError, speak
 
 if TYPE_CHECKING:
     from pacshift import Certificate
+    from pacshift.methods import Method
 
 
 def calibrate(
@@ -40,19 +40,18 @@ def calibrate(
     """
     import pacshift
     from pacshift.methods import resolve_method
+    from pacshift.scores.transforms import resolve_transform
 
-    asked: dict[str, Any] = promise.arguments() | {
-        "method": resolve_method(method),
-    }
-    groups = promise, reading, shared
-    certify(ctx, pacshift.calibrate, asked, asked["method"], files, out, *groups, fill=never_empty)
+    chosen = resolve_method(method)
+    resolve_transform(promise.score or "probability")  # before the work
+    verb = partial(pacshift.calibrate, method=chosen, score=promise.score, **promise.arguments())
+    certify(ctx, verb, chosen, files, out, promise, reading, shared, fill=never_empty)
 
 
 def certify(
     ctx: typer.Context,
-    verb: Callable[..., "Certificate"],
-    asked: dict[str, Any],
-    method: Any,
+    verb: "Callable[..., Certificate]",
+    method: "Method",
     files: list[Path] | None,
     out: Path,
     promise: options.Promise,
@@ -74,8 +73,8 @@ def certify(
     from pacshift.files.codec import seal
     from pacshift.words.statements import full_paragraphs, short_lines
 
-    target_label, labelled = shared.target_label, shared.labelled
-    force, as_json = shared.force, shared.as_json
+    labelled, force, as_json = shared.labelled, shared.force, shared.as_json
+    has_labels = labelled is not None or shared.target_label is not None
     if out.suffix.lower() in (".html", ".htm"):
         raise InputError(
             f"-o names the certificate, a JSON file, got {out}. For a page of the certificate run "
@@ -83,38 +82,35 @@ def certify(
             f"one, give --refusal-page {out.name}."
         )
     options.check_output(out, [*(files or ()), labelled])
-    page = (
-        shared.refusal_page if target_label is None and labelled is None else None
-    )  # with labels nothing is refused
+    page = None if has_labels else shared.refusal_page  # with labels nothing is refused
     check_page(page, [*(files or ())], out)
     stamp = {name: getattr(shared, name) for name in ("model_id", "note", "valid_until")}
     check_stamp(**stamp)  # before the work
-    asked |= {"rng": shared.seed}
-    labels: dict[str, Any] = {"target_label": target_label, "labelled": labelled}
-    data = open_data(files, reading.of_source(), silent=as_json, **labels)
+    data = open_data(
+        files, reading.of_source(), silent=as_json, target_label=shared.target_label, labelled=labelled
+    )
     if method.needs_target and data[-1] is None:
         raise InputError(
             f"no TARGET: method {method.name} needs one. Name it after the SOURCE, or use PS-LW, which needs none."
         )
     for file in (out, page) if page is not None else (out,):
-        options.require_new(file, force, partial(_check_inputs, asked, method, promise, labels, data))
+        options.require_new(file, force, partial(_check_inputs, promise, method, data, has_labels))
     sheet = labelled if labelled is not None and labelled.is_file() else None
     before = sheet and sheet.read_bytes()  # a first certificate fixes what later looks are planned with
     if not as_json:  # what is printed afterwards says it too
         warnings.simplefilter("ignore", UserWarning)
-    counted = len(data) == 1  # tables show bars of their own
+    are_tallies = len(data) == 1  # tables show bars of their own
     try:
         with (
             speak(CertifyingCommand(ctx, reading, to_args(promise), again or to_args(promise), data)),
-            progress("finding thresholds (%)", silent=as_json) if counted else nullcontext() as report,
+            progress("finding thresholds (%)", silent=as_json) if are_tallies else nullcontext() as report,
         ):
-            certificate = verb(*data, **asked, labelled=labelled, progress=report)
+            certificate = verb(*data, rng=shared.seed, labelled=labelled, progress=report)
     except AssumptionError as refusal:
         if page is not None:
             write_refusal_page(refusal, page, force=force, silent=as_json)
         raise
-    certificate = certificate.without_empty_sets() if fill else certificate
-    certificate = with_origin(certificate.annotate(**stamp), ctx)
+    certificate = with_origin((certificate.without_empty_sets() if fill else certificate).annotate(**stamp), ctx)
     certificate.save(out, overwrite=force)
     if as_json:
         document = {"certificate": str(out), "trivial": certificate.trivial, **to_document(certificate)}
@@ -127,17 +123,12 @@ def certify(
         raise typer.Exit(NOTHING_CERTIFIED)
 
 
-def _check_inputs(
-    asked: dict[str, Any], method: Any, promise: options.Promise, labels: dict[str, Any], data: tuple[Any, ...]
-) -> None:
+def _check_inputs(promise: options.Promise, method: "Method", data: tuple[Any, ...], has_labels: bool) -> None:
     """What the verb would refuse once it has the rows, as far as it can be known without counting them."""
     from pacshift.certification.request import check_request, require_fit
     from pacshift.cli.inputs import look_at_first_rows
-    from pacshift.scores.transforms import resolve_transform
 
-    known = {name: asked[name] for name in inspect.signature(check_request).parameters if name in asked}
-    request = check_request(**(known | {"epsilon": promise.epsilon}))
-    require_fit(method, request, has_labels=any(labels[name] is not None for name in ("target_label", "labelled")))
+    request = check_request(**promise.arguments())
+    require_fit(method, request, has_labels=has_labels)
     request.for_classes(data[0].classes)
-    resolve_transform(asked.get("score") or "probability")
     look_at_first_rows(*data)

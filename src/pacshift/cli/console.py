@@ -17,14 +17,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from pacshift.cli.process import stop_code, whole_output
-from pacshift.errors import (
-    AssumptionError,
-    PacshiftError,
-    Speech,
-    UnfinishedSheetError,
-    install_line,
-    speak,
-)
+from pacshift.errors import AssumptionError, PacshiftError, Speech, UnfinishedSheetError, install_line, speak
 from pacshift.files.origin import EPOCH_VARIABLE, current_time
 from pacshift.progress import Progress
 from pacshift.words.visible import visible

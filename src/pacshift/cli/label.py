@@ -62,9 +62,8 @@ def label(
 
     options.check_output(out, [table])
     require_csv(out)
-    request_options = promise.arguments()
-    resolve_transform(request_options.pop("score") or "probability")
-    request = check_request(**request_options)  # what the next command will ask for, before anybody labels
+    resolve_transform(promise.score or "probability")
+    request = check_request(**promise.arguments())  # what the next command will ask for, before anybody labels
     rows = open_table([table], reading.of_target(), name="target", role="target", keep=False, watch=Watch(as_json))
     if out.is_file() and not force:
         look_at_first_rows(rows)
@@ -76,7 +75,7 @@ def label(
     draw = pacshift.label_sheet(
         rows,
         budget=budget,
-        looks=options.read_numbers(looks, "--looks", int) or (),
+        looks=options.read_whole_numbers(looks, "--looks"),
         epsilon=request.epsilon,
         delta=request.delta,
         rng=seed,
@@ -86,17 +85,8 @@ def label(
     again = ["--labelled", str(out), *to_args(promise), *to_args(reading, "label"), "-o", "certificate.json"]
     command = shlex.join(["pacshift", "calibrate", "SOURCE", str(table), *again])  # only the user knows SOURCE
     if as_json:
-        numbers = {
-            "rows": len(draw.rows),
-            "pilot": draw.n_pilot,
-            "looks": list(draw.looks),
-            "seed": draw.seed,
-        }
-        target = {
-            "target_rows": draw.n_target,
-            "dropped": rows.last.faults.n_rows,
-            "classes": list(rows.classes),
-        }
+        numbers = {"rows": len(draw.rows), "pilot": draw.n_pilot, "looks": list(draw.looks), "seed": draw.seed}
+        target = {"target_rows": draw.n_target, "dropped": rows.last.faults.n_rows, "classes": list(rows.classes)}
         print_json({"sheet": str(out), **numbers, **target, "next": command})
     else:
         _show(draw, rows, out, command)

@@ -4,7 +4,7 @@ This module and the commands import NumPy only when a command runs: help and com
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from glob import glob
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -48,16 +48,10 @@ Epsilon = Annotated[
 ]
 Delta = Annotated[float, basic("--delta -d CHANCE", "Chance that the promise fails.")]
 Method = Annotated[
-    str,
-    basic(
-        "--method -m NAME",
-        "Method; `pacshift methods` lists them.",
-        autocompletion=METHOD_NAMES.copy,
-    ),
+    str, basic("--method -m NAME", "Method; `pacshift methods` lists them.", autocompletion=METHOD_NAMES.copy)
 ]
 Keep = Annotated[
-    list[str] | None,
-    basic("--keep -k A,B,...", "Columns to copy. Repeat it if a name contains a comma."),
+    list[str] | None, basic("--keep -k A,B,...", "Columns to copy. Repeat it if a name contains a comma.")
 ]
 LabelColumn = Annotated[str | None, basic("--label -l COLUMN", "Column of the true labels.", of_rows=True)]
 CertificateFile = Annotated[
@@ -65,8 +59,7 @@ CertificateFile = Annotated[
 ]
 
 Contamination = Annotated[
-    float | None,
-    known("--contamination SHARE", "Share of target rows that may not follow label shift at all."),
+    float | None, known("--contamination SHARE", "Share of target rows that may not follow label shift at all.")
 ]
 Known = Annotated[
     list[str] | None,
@@ -98,14 +91,10 @@ DropInvalid = Annotated[
     float | None,
     tables("--drop-invalid SHARE", "Leave out rows without label or usable scores, up to this share, as 0.05."),
 ]
-KeepInvalid = Annotated[
-    bool,
-    tables("--keep-invalid", "Keep rows with unusable scores, without a set."),
-]
+KeepInvalid = Annotated[bool, tables("--keep-invalid", "Keep rows with unusable scores, without a set.")]
 
 UsedModelId = Annotated[
-    str | None,
-    output("--model-id TEXT", "Name of your classifier. Exit 5 if the certificate is for another."),
+    str | None, output("--model-id TEXT", "Name of your classifier. Exit 5 if the certificate is for another.")
 ]
 Force = Annotated[bool, output("--force -f", "Overwrite existing files.")]
 Full = Annotated[bool, output("--full", "Print the full explanation.")]
@@ -136,16 +125,15 @@ class Promise:
     epsilon: Epsilon = EPSILON
     delta: Delta = DELTA
     class_epsilon: Annotated[
-        float | None,
-        known("--class-epsilon SHARE", "Largest share of any one class that may be missed."),
+        float | None, known("--class-epsilon SHARE", "Largest share of any one class that may be missed.")
     ] = None
     contamination: Contamination = 0.0
     known: Known = None
 
     def arguments(self) -> dict[str, Any]:
         """The same as arguments of ``calibrate`` and ``Monitor``."""
-        values = asdict(self)
-        return {"known_mix": read_known(values.pop("known")), **values}
+        names = ("epsilon", "delta", "class_epsilon", "contamination")
+        return {name: getattr(self, name) for name in names} | {"known_mix": read_known(self.known)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,8 +150,7 @@ class Certifying:
     target_label: TargetLabel = None
     labelled: Labelled = None
     refusal_page: Annotated[
-        Path | None,
-        output("--refusal-page FILE", "If label shift is rejected, write a page that says where."),
+        Path | None, output("--refusal-page FILE", "If label shift is rejected, write a page that says where.")
     ] = None
     model_id: Annotated[
         str | None, output("--model-id TEXT", "Name of the classifier, stored in the certificate.")
@@ -225,13 +212,12 @@ def read_names(texts: Sequence[str] | None) -> list[str]:
     return [name.strip() for name in texts_given[0].split(",")] if len(texts_given) == 1 else texts_given
 
 
-def read_numbers(text: str | None, option: str, kind: Callable[[str], Any] = float) -> list[Any] | None:
-    """Numbers separated by commas, whole ones if ``kind`` is int."""
+def read_whole_numbers(text: str | None, option: str) -> list[int]:
+    """Whole numbers separated by commas."""
     try:
-        return None if text is None else [kind(word) for word in text.split(",")]
+        return [] if text is None else [int(word) for word in text.split(",")]
     except ValueError:
-        whole = "whole " if kind is int else ""
-        raise InputError(f"{option} takes {whole}numbers separated by commas, got {text!r}.") from None
+        raise InputError(f"{option} takes whole numbers separated by commas, got {text!r}.") from None
 
 
 def read_known(texts: Sequence[str] | None) -> dict[str, tuple[float, float]] | None:

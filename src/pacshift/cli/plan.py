@@ -22,13 +22,7 @@ PICTURES = (".png", ".svg", ".pdf")
 
 
 def plan(
-    pilot: Annotated[
-        Path,
-        typer.Argument(
-            metavar="PILOT",
-            help="Labelled table.",
-        ),
-    ],
+    pilot: Annotated[Path, typer.Argument(metavar="PILOT", help="Labelled table.")],
     *,
     target_mix: Annotated[
         list[str] | None,
