@@ -213,10 +213,10 @@ def check(
             scores, labels, name="check", classes=classes, columns=names, softmax=certificate.softmax
         )
     if sets is None:
-        (found,) = misses(rows, [lambda batch: certificate.sets_of_rows(batch.given)])
+        (counts,) = misses(rows, [lambda batch: certificate.sets_of_rows(batch.given)])
         if rows.again != "never":  # copies would count as evidence
             check_repeats(rows.tally(certificate.own_transform(), soft=False), name="check")
-        return _judged(certificate, found, level, _seen_as(certificate, rows))
+        return _judged(certificate, counts, level, _seen_as(certificate, rows))
     if not len(sets) or sets.shape[1:] != (len(classes),):
         raise InputError(
             f"sets must have at least one row and a column for each of the {len(classes)} classes, got shape "
@@ -231,24 +231,25 @@ def check(
 
 def _seen_as(certificate: Certificate, rows: CheckedRows) -> Role | None:
     """As what the certificate was made from these rows, if it was. Only as many rows are looked at again."""
-    made, files = certificate.provenance, rows.last.files
-    n_rows = {one.n_rows for one in files.values()}
-    if any(one.name is not None and one.rows_read in n_rows for one in made.inputs):
+    inputs, counting = certificate.provenance.inputs, certificate.provenance.counting
+    files, named = rows.last.files, [part for part in inputs if part.name is not None]
+    n_rows = {file.n_rows for file in files.values()}
+    if any(part.rows_read in n_rows for part in named):
         with rows.hashes() as hashes:
             for file, digest in hashes.items():
-                for one in (one for one in made.inputs if one.name is not None and one.sha256 is not None):
-                    if one.rows_read == files[file].n_rows and one.sha256 == digest.result():
-                        return one.role
+                for part in named:
+                    if part.rows_read == files[file].n_rows and part.sha256 == digest.result():
+                        return part.role
     if rows.again != "cheap":
         return None
-    known = {one.role: one.sha256 for one in made.inputs if one.name is None and one.rows == rows.last.n_given}
+    known = {part.role: part.sha256 for part in inputs if part.name is None and part.rows == rows.last.n_given}
     if known.get("source"):
-        grid, predicted = made.counting.grid, certificate.predicted_counts is not None
+        grid, predicted = counting.grid, certificate.predicted_counts is not None
         counted = rows.tally(certificate.own_transform(), soft=False, grid=grid, predicted=predicted)
         if counts_sha256(counted, "source") == known["source"]:
             return "source"
     if known.get("target"):
-        counted = as_target(rows).tally(soft=False, bins=made.counting.bins)
+        counted = as_target(rows).tally(soft=False, bins=counting.bins)
         if counts_sha256(counted, "target") == known["target"]:
             return "target"
     return None

@@ -50,6 +50,9 @@ WORDS, WORDED = ("reasons", "notes"), ("method_facts", "assumption")
 """Fields that are texts, and fields that hold some. They are compared only where the code is the same, because
 another version may say it in other words."""
 
+MADE_BY = {"pacshift": "pacshift_version", "code": "code", "solver": "solver"}
+"""What has made a certificate, as people call it, and the field of the provenance that says it."""
+
 MAKERS_WORD = ("created", "model_id", "note", "valid_until", "command")
 """Fields of the provenance of which the data tell nothing."""
 
@@ -152,7 +155,7 @@ def verify(
     'n_target: the certificate says 500, these data give 499'
     """
     stored = certificate if isinstance(certificate, Certificate) else Certificate.load(certificate)
-    made, chosen, request = stored.provenance, method_of(stored, method), request_of(stored)
+    provenance, chosen, request = stored.provenance, method_of(stored, method), request_of(stored)
     names = () if stored.columns is None else stored.columns.scores
     is_array = not isinstance(source, Tally | CheckedRows)
     source_rows, target_rows, labelled_rows = resolve_inputs(
@@ -168,7 +171,7 @@ def verify(
     called = source.column_names if isinstance(source, Rows | CheckedRows) else column_names(source)
     named = set(names) <= set(map(str, called or ())) and bool(names)
     transform = None if isinstance(source, Tally) else stored.own_transform(score)
-    how: Any = {"counting": made.counting, "predicted": stored.predicted_counts is not None}
+    how: Any = {"counting": provenance.counting, "predicted": stored.predicted_counts is not None}
     data = count(source_rows, target_rows, chosen, request, transform, labelled=labelled_rows, **how)
     if stored.n_target_labels and data.labelled is None:
         raise InputError(
@@ -194,7 +197,7 @@ def verify(
     if recomputed is not None and now is not None:
         recomputed = recomputed.without_empty_sets() if stored.never_empty else recomputed
         recomputed = recomputed if stored.set_sizes is None else measured(recomputed, data)
-        same_code = (made.pacshift_version, made.code, made.solver) == (now.pacshift_version, now.code, now.solver)
+        same_code = all(getattr(provenance, name) == getattr(now, name) for name in MADE_BY.values())
         differences = compare(stored, recomputed, same_code=same_code)
         if not same_code:
             unverified.append("words: other code may write others")
@@ -207,8 +210,8 @@ def verify(
 
 def method_of(certificate: Certificate, method: Method | None) -> Method:
     """The method that was asked for, with its options."""
-    asked = certificate.provenance.asked_method
-    name, options = (certificate.method, certificate.options) if asked is None else (asked.name, asked.options)
+    wanted = certificate.provenance.asked_method
+    name, options = (certificate.method, certificate.options) if wanted is None else (wanted.name, wanted.options)
     if method is not None:
         return resolve_method(method)
     known = METHODS | ACCEPTING
@@ -276,24 +279,24 @@ def compare_origins(stored: Certificate, now: Provenance | None, *, named: bool)
 
     ``named``: the data have the names of the columns that the certificate was made from, and were read by them.
     """
-    made = stored.provenance
-    stated = ", ".join(name for name in MAKERS_WORD if getattr(made, name) is not None)
+    recorded = stored.provenance
+    stated = ", ".join(name for name in MAKERS_WORD if getattr(recorded, name) is not None)
     differences, unverified = list[str](), [f"{stated}: the maker's word"]
     if stored.columns is not None and not named:
         unverified.insert(0, "columns: the maker's word, because these data have no names of columns")
     if stored.n_target_labels:
         chosen = "the target's labels, and how their rows, or the seed of their sheet, were chosen"
         unverified.append(f"{chosen}: the maker's word")
-    if made.code is None:
+    if recorded.code is None:
         unverified.append("the file does not say by which code it was made")
     if now is None:
         return differences, unverified
-    for name, where in {"pacshift": "pacshift_version", "code": "code", "solver": "solver"}.items():
-        before, after = getattr(made, where), getattr(now, where)
+    for name, where in MADE_BY.items():
+        before, after = getattr(recorded, where), getattr(now, where)
         if before != after and None not in (before, after):
             differences.append(f"{name}: made by {before}, recomputed by {after}")
     for role in ("source", "target"):
-        old, new = ([part for part in each.inputs if part.role == role] for each in (made, now))
+        old, new = ([part for part in each.inputs if part.role == role] for each in (recorded, now))
         if not old or not new:
             continue
         if any(part.sha256 is None for part in [*old, *new]):
