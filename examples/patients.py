@@ -25,13 +25,9 @@ for _ in range(15):
     target, _truth, target_patients = visits(300, sick=0.6)
     ways = (None, None), (source_patients, target_patients)
     for way, (groups, target_groups) in zip(errors, ways, strict=True):
+        rows = pacshift.Rows(source, labels, groups=groups), pacshift.Rows(target, groups=target_groups)
         try:
-            certificate = pacshift.calibrate(
-                pacshift.Rows(source, labels, groups=groups),
-                pacshift.Rows(target, groups=target_groups),
-                epsilon=0.1,
-                delta=0.05,
-            )
+            certificate = pacshift.calibrate(*rows, epsilon=0.1, delta=0.05)
             errors[way].append(pacshift.evaluate(certificate.sets(many), truth).error)
         except pacshift.AssumptionError:
             pass  # label shift, which holds here, is refused
