@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from dataclasses import replace as changed
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -111,13 +111,14 @@ def monitor(
 
     Example: pacshift monitor source.parquet visits/ --timestamp seen_at --period month --state watch
     """
-    from pacshift import Certificate, Monitor
+    from pacshift import Certificate, Monitor, Tally
     from pacshift.certificate.provenance import check_stamp
     from pacshift.certification.request import check_request
     from pacshift.cli.inputs import look_at_first_rows
     from pacshift.cli.monitor.output import check_outputs, find_what_to_say, report_failure, show, words_for
-    from pacshift.cli.monitor.run import choose_certificate, ingest, read_source
+    from pacshift.cli.monitor.run import choose_certificate, ingest, open_source, read_like
     from pacshift.methods import resolve_method
+    from pacshift.methods.base import score_for
     from pacshift.monitor import write_history
     from pacshift.monitor.check import require_own_promise
     from pacshift.report import write_history_page
@@ -135,17 +136,21 @@ def monitor(
         request |= {"model_id": model_id}
         chosen, silent = require_own_promise(resolve_method(method)), as_json or quiet
 
-        def before_work(*rows: Any) -> None:
-            def look() -> None:
-                look_at_first_rows(*rows)
-                for target in targets:
-                    if target.suffix != ".tally":
-                        list_files(target, lambda _file, _why: None)
+        rows = open_source(source, reading, in_use, silent=silent)
 
-            for file in [out] if table is None else [out, table]:
-                options.require_new(file, force, look)
+        def look() -> None:
+            """See what else is wrong before saying that an output exists."""
+            look_at_first_rows(rows)
+            for target in (target for target in targets if target.suffix != ".tally"):
+                list_files(target, lambda _file, _why: None)
 
-        counted, names, read = read_source(source, reading, chosen, in_use, before_work, silent=silent)
+        for file in [out] if table is None else [out, table]:
+            options.require_new(file, force, look)
+        if isinstance(rows, Tally):
+            counted, names = rows, None
+        else:
+            score = score_for(chosen, None if in_use is None else in_use.score)
+            counted, names = rows.tally(score, soft=chosen.needs_soft), rows.columns
         watch = Monitor(
             counted, method=chosen, state=watching.state, forever=watching.forever, columns=names, **request
         )
@@ -155,7 +160,7 @@ def monitor(
                 not_counted = ingest(
                     watch,
                     targets,
-                    read,
+                    read_like(reading, counted, names),
                     watching,
                     source=source,
                     group=reading.group,

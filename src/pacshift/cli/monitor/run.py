@@ -12,8 +12,6 @@ from pacshift.cli.console import note, progress
 from pacshift.cli.inputs import Watch, open_table
 from pacshift.cli.monitor import MonitorOptions
 from pacshift.errors import InputError
-from pacshift.methods import Method
-from pacshift.methods.base import score_for
 from pacshift.monitor import Monitor
 from pacshift.monitor.periods import CountedRows, Period, PeriodName
 from pacshift.monitor.tables import PeriodRule, count_periods
@@ -25,38 +23,27 @@ from pacshift.scores.names import shorten
 from pacshift.tally import Tally
 
 
-def read_source(
-    path: Path,
-    options_of_source: options.Reading,
-    method: Method,
-    certificate: Certificate | None,
-    before_work: Callable[..., None],
-    *,
-    silent: bool,
-) -> "tuple[Tally, Columns | None, Callable[..., CheckedRows]]":
-    """The counts of the source, its columns if it is a table, and what reads other tables as it was read.
-
-    Its scores are taken as the certificate in use takes them, if there is one. ``before_work`` is called with the
-    rows before they are counted.
-    """
-    reading, score, names = options_of_source.of_source(), None, None
+def open_source(
+    path: Path, reading: options.Reading, certificate: Certificate | None, *, silent: bool
+) -> Tally | CheckedRows:
+    """The source: its tally, or a table whose scores are taken as the certificate in use takes them."""
+    how = reading.of_source()
     if path.suffix == ".tally":
-        about = {"--label": reading.label != "label", "--classes": reading.classes, "--softmax": reading.softmax}
+        about = {"--label": how.label != "label", "--classes": how.classes, "--softmax": how.softmax}
         for flag in (flag for flag, value in about.items() if value):
             raise InputError(f"{flag} is about rows of SOURCE, but {path} is a tally. Leave it out.")
-        counted = Tally.load(path)
-        before_work()
-    else:
-        if certificate is not None:
-            classes, softmax = reading.classes or certificate.classes, reading.softmax or certificate.softmax
-            reading, score = replace(reading, classes=classes, softmax=softmax), certificate.score
-        rows = open_table([path], reading, name="source", role="source", watch=Watch(silent))
-        before_work(rows)
-        counted = rows.tally(score_for(method, score), soft=method.needs_soft)
-        names = rows.columns
-    scores = options_of_source.scores if names is None else None
-    reading = replace(reading, label=None, classes=counted.classes, softmax=counted.softmax, columns=names)
-    return counted, names, partial(open_table, reading=replace(reading, scores=scores))
+        return Tally.load(path)
+    if certificate is not None:
+        classes, softmax = how.classes or certificate.classes, how.softmax or certificate.softmax
+        how = replace(how, classes=classes, softmax=softmax)
+    return open_table([path], how, name="source", role="source", watch=Watch(silent))
+
+
+def read_like(reading: options.Reading, source: Tally, names: Columns | None) -> Callable[..., CheckedRows]:
+    """What reads other tables as the source was read, whose columns have these names."""
+    scores = reading.scores if names is None else None
+    how = replace(reading.of_source(), label=None, scores=scores, columns=names)
+    return partial(open_table, reading=replace(how, classes=source.classes, softmax=source.softmax))
 
 
 def ingest(
