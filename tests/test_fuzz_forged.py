@@ -20,6 +20,7 @@ from pacshift import (
     InputError,
     LabelSheet,
     Monitor,
+    Rows,
     Tally,
     accept,
     calibrate,
@@ -62,12 +63,14 @@ def certificates() -> list[dict[str, Any]]:
     options: list[dict[str, Any]] = [
         {"method": "PS"},
         {"method": "PS-W", "class_epsilon": 0.3},
-        {"method": "PS-LP", "contamination": 0.01, "model_id": "net", "note": "x", "valid_until": "2027-01-31"},
+        {"method": "PS-LP", "contamination": 0.01},
         {"method": "PS-LW", "score": "margin"},
         {"method": "PS-T", "labelled": sheet},
-        {"method": "WCP", "groups": np.arange(600) // 2, "target_groups": np.arange(600) // 3},
     ]
     made = [calibrate(SOURCE[0], names, TARGET[0], **rates, **each) for each in options]
+    made[2] = made[2].annotate(model_id="net", note="x", valid_until="2027-01-31")
+    grouped = Rows(SOURCE[0], names, groups=np.arange(600) // 2), Rows(TARGET[0], groups=np.arange(600) // 3)
+    made.append(calibrate(*grouped, **rates, method="WCP"))
     made[3] = made[3].without_empty_sets()
     made.append(accept(SOURCE[0], names, TARGET[0], error=0.1, delta=0.1, classes=CLASSES, rng=0))
     return [to_document(one.with_set_sizes(TARGET[0])) for one in made]

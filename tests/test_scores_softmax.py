@@ -15,6 +15,7 @@ from pacshift import (
     InputError,
     Monitor,
     Population,
+    Rows,
     Tally,
     calibrate,
     compare,
@@ -196,10 +197,7 @@ def test_prevalence_compare_plan_and_the_monitor_take_logits() -> None:
     assert compared.rows == compare(softmax(SOURCE), LABELS, softmax(TARGET), methods=methods, rng=0).rows
     assert all(made is not None and made.softmax for made in compared.certificates)
     sizes: dict[str, Any] = {"target_mix": [0.2, 0.3, 0.5], "n_source": 2000, "n_target": 2000, "rng": 0}
-    pilots = (
-        Tally.from_scores(SOURCE, LABELS, softmax=True) + Tally.from_target(TARGET, softmax=True),
-        Tally.from_scores(softmax(SOURCE), LABELS) + Tally.from_target(softmax(TARGET)),
-    )
+    pilots = Rows(SOURCE, LABELS, softmax=True), Rows(softmax(SOURCE), LABELS)
     first, second = (plan(pilot, method="PS-LW", **sizes).size for pilot in pilots)
     assert first == second
     found = prevalence(SOURCE, LABELS, TARGET, softmax=True)
