@@ -258,36 +258,36 @@ def compare(
     answers: list[Certificate | PacshiftError] = []
     tested: Assumption | None = None  # once, on the same rows
     with source_rows.watch(source_rows, "comparing methods") as report:
-        for method, own in zip(chosen, data, strict=True):
-            asked = request.fitting(method)
+        for method, counted_rows in zip(chosen, data, strict=True):
+            fitting = request.fitting(method)
             if tested is None and promises_target(method):
                 with suppress(PacshiftError):  # where the test cannot look, the method's row says so
-                    tested = check_label_shift(own.tally, asked)
+                    tested = check_label_shift(counted_rows.tally, fitting)
             try:
-                require_fit(method, asked)
+                require_fit(method, fitting)
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore", UserWarning)  # the row says it, or it was said above
-                    answers.append(certify(own, method, asked, tested=tested))
+                    answers.append(certify(counted_rows, method, fitting, tested=tested))
             except PacshiftError as problem:
                 answers.append(problem)
             if report:
                 report(len(answers), len(chosen))
     cuts = [cut_of(answer) for answer in answers if isinstance(answer, Certificate)]
-    found: Iterator[tuple[float | None, float, float]] = iter(())
+    measured_sets: Iterator[tuple[float | None, float, float]] = iter(())
     if cuts and target_rows.labels == "none":
-        found = ((None, *mean_and_empty(counts)) for counts in sizes(target_rows, cuts))
+        measured_sets = ((None, *mean_and_empty(counts)) for counts in sizes(target_rows, cuts))
     elif cuts:
         counted_sets = misses(target_rows, [one.sets for one in cuts], "measuring the sets")
-        found = ((one.error, one.size, one.empty) for one in (each.evaluation() for each in counted_sets))
+        measured_sets = ((one.error, one.size, one.empty) for one in (each.evaluation() for each in counted_sets))
     shown, certificates = list[ComparisonRow](), list[Certificate | None]()
-    for method, own, answer in zip(chosen, data, answers, strict=True):
+    for method, counted_rows, answer in zip(chosen, data, answers, strict=True):
         if isinstance(answer, PacshiftError):
             shown.append(ComparisonRow(method.name, method.guarantee, None, note=f"refused: {answer}"))
             certificates.append(None)
             continue
-        error, size, empty = next(found)
+        error, size, empty = next(measured_sets)
         why = " ".join(answer.reasons)
         shown.append(ComparisonRow(method.name, method.guarantee, size, empty, error, answer.trivial, why))
         # Where rows are not at hand, sizes would take one more pass each.
-        certificates.append(measured(answer, own) if target_rows.again == "cheap" else answer)
+        certificates.append(measured(answer, counted_rows) if target_rows.again == "cheap" else answer)
     return Comparison(tuple(shown), tuple(certificates), request.epsilon, request.delta)

@@ -227,7 +227,7 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
             never_empty = check_flag(self.never_empty, "never_empty")
             # All others are called as in calibrate.
             apart = ("estimator", "score_function", "random_state", "never_empty")
-            asked = {name: value for name, value in self.get_params(deep=False).items() if name not in apart}
+            options = {name: value for name, value in self.get_params(deep=False).items() if name not in apart}
             with speak(_EstimatorSpeech()):
                 self.certificate_ = calibrate(
                     Rows(source, column_or_1d(y_source, warn=True), classes=list(classes), groups=groups),
@@ -235,7 +235,7 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
                     score=self.score_function,
                     rng=seed,
                     labelled=labelled,
-                    **asked,
+                    **options,
                 )
             if never_empty:
                 self.certificate_ = self.certificate_.without_empty_sets()

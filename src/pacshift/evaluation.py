@@ -143,8 +143,8 @@ def evaluate(sets: ScoresLike, labels: LabelsLike, *, classes: Sequence[Label] |
             "sets must be a boolean matrix with at least one row, as Certificate.sets gives it; "
             f"got shape {matrix.shape} of {matrix.dtype}."
         )
-    given = column_names(sets) if classes is None else classes
-    names = check_classes(range(matrix.shape[1]) if given is None else given)
+    class_names = column_names(sets) if classes is None else classes
+    names = check_classes(range(matrix.shape[1]) if class_names is None else class_names)
     if len(names) != matrix.shape[1]:
         raise InputError(f"{matrix.shape[1]} columns but {len(names)} class names. Give one name per column.")
     columns = check_labels(labels, names, n_rows=len(matrix), name="evaluate", index=index_of(sets))

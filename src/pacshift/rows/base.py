@@ -341,22 +341,22 @@ class CheckedRows(ABC):
 
         jobs = (partial(worked, batch) for batch in self.batches(keep))
         total = self.count_rows() if progress else None
-        found = self.begin(keep, progress)
-        self.last.files = found.files
-        is_first, bad, n_done = not found.files, found.faults, 0
+        scan = self.begin(keep, progress)
+        self.last.files = scan.files
+        is_first, bad, n_done = not scan.files, scan.faults, 0
         for batch, result in (job() for job in jobs) if self.is_one_batch else map_ordered(jobs):
-            own = found.files.setdefault(batch.file, FileRows())
-            own.n_given += batch.n_rows - batch.faults.n_rows
-            own.n_rows += batch.n_rows if is_first else 0
-            own.faults.add(batch.faults)
+            rows_of_file = scan.files.setdefault(batch.file, FileRows())
+            rows_of_file.n_given += batch.n_rows - batch.faults.n_rows
+            rows_of_file.n_rows += batch.n_rows if is_first else 0
+            rows_of_file.faults.add(batch.faults)
             bad.add(batch.faults)
             n_done += batch.n_rows
             if self.drop_invalid or not bad.n_rows:
                 yield result
             if progress:
                 progress(n_done, total)
-        bad.raise_if_any(self.classes, drop_invalid=self.drop_invalid, n_rows=found.n_rows, n_usable=found.n_given)
-        if not found.n_given:
+        bad.raise_if_any(self.classes, drop_invalid=self.drop_invalid, n_rows=scan.n_rows, n_usable=scan.n_given)
+        if not scan.n_given:
             raise InputError("the table has no usable row. At least one is needed.")
 
     def fold(
@@ -372,9 +372,9 @@ class CheckedRows(ABC):
             return work(batch) if every or len(batch.given) else None
 
         with self.watch(self, doing) as progress:
-            for found in self.map(of_usable, keep=keep, progress=progress):
-                if found is not None:
-                    yield found
+            for result in self.map(of_usable, keep=keep, progress=progress):
+                if result is not None:
+                    yield result
 
     def total(self, work: Callable[[Matrix], IntArray]) -> IntArray:
         """The sum of ``work`` of the scores of all batches."""
@@ -433,13 +433,13 @@ class CheckedRows(ABC):
         options = CountOptions(resolve_transform(score), on_grid, soft, bins, self.softmax, predicted)
         start = perf_counter()
         with self.watch(rows, "counting") as progress, self.hashes() if sha256 else nullcontext({}) as hashes:
-            made = rows.count(options, progress)
+            counts = rows.count(options, progress)
             digests = {file: each.result() for file, each in hashes.items()}
-        n_rows = made.n_source + made.n_target
+        n_rows = counts.n_source + counts.n_target
         logger.info("counted %d rows of the %s in %.2f s", n_rows, self.name, perf_counter() - start)
         if rows.labels == "all":
-            rows.require_plausible(made.class_counts)
-        return replace(made, inputs=rows.inputs(rows.last, digests))
+            rows.require_plausible(counts.class_counts)
+        return replace(counts, inputs=rows.inputs(rows.last, digests))
 
     def count(self, options: CountOptions, progress: Progress | None) -> Tally:
         """The counts of one pass."""

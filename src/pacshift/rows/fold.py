@@ -39,10 +39,10 @@ def both(
     sha256: bool = False,
 ) -> Tally:
     """Counts of a source and, if there is one, of a target."""
-    made = source.tally(transform, soft=soft, grid=grid, predicted=predicted, sha256=sha256)
+    counts = source.tally(transform, soft=soft, grid=grid, predicted=predicted, sha256=sha256)
     if target is None:
-        return made
-    return made + target_beside(source, target, soft=soft, bins=bins, predicted=predicted, sha256=sha256)
+        return counts
+    return counts + target_beside(source, target, soft=soft, bins=bins, predicted=predicted, sha256=sha256)
 
 
 def target_beside(
@@ -55,10 +55,10 @@ def target_beside(
     sha256: bool = False,
 ) -> Tally:
     """Counts of a target, with how many of its groups are in the source too."""
-    made = target.tally(soft=soft, bins=bins, predicted=predicted, sha256=sha256)
-    if made.target_grouped is None or not isinstance(target, OnePerGroup):
-        return made
-    return replace(made, target_grouped=replace(made.target_grouped, shared=target.n_shared(source)))
+    counts = target.tally(soft=soft, bins=bins, predicted=predicted, sha256=sha256)
+    if counts.target_grouped is None or not isinstance(target, OnePerGroup):
+        return counts
+    return replace(counts, target_grouped=replace(counts.target_grouped, shared=target.n_shared(source)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,13 +81,13 @@ def sizes(rows: CheckedRows, cuts: Sequence[Cut]) -> list[IntArray]:
     """How many sets hold 0, 1, ..., K labels with each of the cuts, in one pass."""
 
     def of_batch(batch: Batch) -> IntArray:
-        matrix, found = ScoreMatrix(batch.scores, rows.classes), list[IntArray]()
+        matrix, sizes_by_rule = ScoreMatrix(batch.scores, rows.classes), list[IntArray]()
         for _, alike in groupby(cuts, key=lambda one: (one.transform, one.never_empty, one.accept)):
             first, *others = alike
             thresholds = [one.thresholds for one in (first, *others)]
             rule: dict[str, bool] = {"never_empty": first.never_empty, "accept": first.accept}
-            found += sizes_at(matrix, thresholds, first.transform, **rule)
-        return np.array(found)
+            sizes_by_rule += sizes_at(matrix, thresholds, first.transform, **rule)
+        return np.array(sizes_by_rule)
 
     return list(reduce(add, rows.unlabelled().fold(of_batch, "measuring the sets")))
 
@@ -116,16 +116,16 @@ def misses(
 
 def sample(source: CheckedRows, target: CheckedRows, counts: Tally) -> RowSample:
     """Samples of the rows that ``counts`` were made of, to tune thresholds with."""
-    own = source_share(counts.n_source, counts.n_classes)
-    others = target_share(counts.n_target, counts.n_classes)
+    source_limit = source_share(counts.n_source, counts.n_classes)
+    target_limit = target_share(counts.n_target, counts.n_classes)
 
     def of_source(batch: Batch) -> tuple[FloatArray, IntArray]:
-        places = places_below(batch.scores, own)
+        places = places_below(batch.scores, source_limit)
         assert batch.labels is not None  # the source has labels
         return np.asarray(batch.scores[places], float), batch.labels[places]
 
     def of_target(batch: Batch) -> FloatArray:
-        return np.asarray(batch.scores[places_below(batch.scores, others)], float)
+        return np.asarray(batch.scores[places_below(batch.scores, target_limit)], float)
 
     scores, labels = _together(source.fold(of_source, "reading rows to tune thresholds with"))
     seen = target.unlabelled().fold(of_target, "reading rows to tune thresholds with")
@@ -197,10 +197,12 @@ def pick(target: CheckedRows, numbers: IntArray, see: Callable[[Batch], None]) -
         is_other[places] = False  # rows of the test must not be planned with
         others.append(_planned(batch.scores[is_other]))
         first += batch.n_rows
-    found = np.full((len(numbers), len(target.classes)), np.nan, np.result_type(*(part for _, part in parts)))
+    scores_in_order = np.full(
+        (len(numbers), len(target.classes)), np.nan, np.result_type(*(part for _, part in parts))
+    )
     for here, scores in parts:
-        found[here] = scores
-    return found, np.concatenate(others)
+        scores_in_order[here] = scores
+    return scores_in_order, np.concatenate(others)
 
 
 def _planned(scores: Matrix) -> Matrix:

@@ -54,8 +54,8 @@ class Keys:
             return group_coins(self.names, digests[0], role)
         coins = np.empty_like(self.names)
         for period in self.digests:
-            own = self.periods == period
-            coins[own] = group_coins(self.names[own], digests[period], role)
+            is_in_period = self.periods == period
+            coins[is_in_period] = group_coins(self.names[is_in_period], digests[period], role)
         return coins
 
 
@@ -69,9 +69,9 @@ def keys_of(batch: Batch, role: Role, within: Periods | None = None) -> Keys:
         kept = usable & ~missing
     unusable = ~usable if missing is None else ~usable & ~missing
     lost = names[unusable]
-    own: Any = slice(None) if kept is usable else kept[usable]
-    scores, labels, names = batch.given[own], batch.labels, names if kept.all() else names[kept]
-    labels = None if labels is None else labels[own]
+    is_usable: Any = slice(None) if kept is usable else kept[usable]
+    scores, labels, names = batch.given[is_usable], batch.labels, names if kept.all() else names[kept]
+    labels = None if labels is None else labels[is_usable]
     rows, digest = np.empty(len(scores), np.uint64), np.zeros(3, np.uint64)
     step = max(1, _BLOCK_VALUES // scores.shape[1])
     for first in range(0, len(rows), step):
@@ -208,10 +208,10 @@ class OnePerGroup(CheckedRows):
         return self.rows.count_rows()
 
     def begin(self, keep: Sequence[str], progress: Progress | None) -> Pass:
-        found = deepcopy(self.chooser.choose(keep, progress).found)
-        for one in found.files.values():
-            one.n_given = 0
-        return found
+        scan = deepcopy(self.chooser.choose(keep, progress).found)
+        for rows_of_file in scan.files.values():
+            rows_of_file.n_given = 0
+        return scan
 
     def batches(self, keep: Sequence[str] = ()) -> Iterator[Batch]:
         """The chosen rows of every batch. A table that gives its rows in another order this time is refused."""

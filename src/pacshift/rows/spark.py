@@ -110,7 +110,7 @@ def cluster_rows(paths: Sequence[Path], *, master: str = "local[*]", **asked: An
     """
     if master.startswith("local"):
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers need the environment of this process
-    quiet = {
+    quiet: dict[str, bool | float | int | str | None] = {
         "spark.log.level": "ERROR",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
