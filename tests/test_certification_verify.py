@@ -135,7 +135,7 @@ def test_a_method_and_a_score_of_ones_own_must_be_given() -> None:
 
 def test_what_is_missing_is_asked_for() -> None:
     made = certify(target_labels=SOME_LABELS)
-    with pytest.raises(InputError, match=r"labels of 300 target rows: give the target as"):
+    with pytest.raises(InputError, match=r"labels of 300 target rows: pass them as .* Rows\(target, labels\)"):
         verify(made, SOURCE, LABELS, TARGET)
     tally = Tally.from_scores([[0.9, 0.1], [0.2, 0.8]] * 50, [0, 1] * 50)
     with pytest.raises(InputError, match="the data have the classes"):
