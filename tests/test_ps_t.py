@@ -36,22 +36,11 @@ from pacshift.paths.labelled import (
 from pacshift.paths.path import ThresholdPath, fit_isotonic, isotonic, last_passing
 from pacshift.paths.posterior import Posterior, fit_posterior, log_evidence, move_posterior
 from pacshift.rows.rows import bind_pair
-from pacshift.scores.transforms import resolve_transform, softmax
+from pacshift.scores.transforms import resolve_transform
+from refused import world
 from strategies import seeds
 
 PROBABILITY = resolve_transform("probability")
-
-
-def world(n_rows: int, seed: Any, *, shifted: bool) -> tuple[FloatArray, IntArray]:
-    """Three classes; in the target the third looks like the first, and scores are too sure: no label shift."""
-    rng = np.random.default_rng(seed)
-    labels = rng.choice(3, n_rows, p=[0.3, 0.3, 0.4] if shifted else [0.5, 0.4, 0.1])
-    logits = rng.normal(0, 1, (n_rows, 3)) + 2.0 * np.eye(3)[labels]
-    if shifted:
-        logits[labels == 2] += [0.8, 0.0, -0.8]
-        logits *= 1.6
-    return np.asarray(softmax(logits), float).round(6), labels  # rounded: the same bits on every processor
-
 
 SOURCE, SOURCE_LABELS = world(3000, 1, shifted=False)
 TARGET, TRUTH = world(40_000, 2, shifted=True)
