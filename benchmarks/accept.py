@@ -170,9 +170,9 @@ def mean_shares(sizes: tuple[int, ...], trials: int, limit: float | None = None)
                     target, _ = population.draw(after, size, rng)
                     tally = Tally.from_scores(source, labels) + Tally.from_target(target)
                     tops = TopScoreTable.of_rows(source, labels), TopScoreTable.of_rows(target)
-                    task = Task(error, DELTA, tops=lambda tops=tops: tops)  # type: ignore[misc]
-                    method = Accept(None if limit is None else limit * error)
-                    found[size].append(truth.at(method.solve(tally, task).thresholds)[0] / best)
+                    limits = None if limit is None else np.full(k, limit * error)
+                    task = Task(error, DELTA, tops=lambda tops=tops: tops, limits=limits)  # type: ignore[misc]
+                    found[size].append(truth.at(Accept().solve(tally, task).thresholds)[0] / best)
     return [float(np.mean(found[size])) for size in sizes]
 
 

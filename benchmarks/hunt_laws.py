@@ -91,8 +91,8 @@ class Pieces:
 
     def missed(self, certificate: Certificate, *, served: Served = as_they_are, **sets: Any) -> FloatArray:
         assert certificate.score == "probability"  # else the thresholds are not those of the pieces
-        assert not certificate.never_empty
-        assert not certificate.accepts
+        assert certificate.rule.kind == "sets"
+        assert not certificate.rule.never_empty
         assert served is as_they_are
         cuts = certificate.thresholds
         found = np.repeat((cuts > 0).astype(float)[:, None], self.n_classes, axis=1)

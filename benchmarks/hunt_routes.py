@@ -42,7 +42,7 @@ def certify(
     data: tuple[Any, ...] = (source,)
     if not isinstance(source, Tally):
         data = Rows(source, labels, groups=groups), Rows(target, target_labels, groups=target_groups)
-    if method.guarantee == "pac-accepted":
+    if method.rule.of_labels:
         return accept(*data, error=epsilon, **asked)
     made = calibrate(*data, method=method, epsilon=epsilon, **asked)
     return made.without_empty_sets() if never_empty else made

@@ -290,7 +290,7 @@ def judge(case: Try, certificate: Certificate) -> Outcome:
     Where label shift is false, only what rests on labelled target rows alone promises something.
     """
     world = case.world
-    if certificate.accepts:
+    if certificate.rule.of_labels:
         return judge_accepted(case, certificate)
     given = {"score": custom_score} if certificate.score == "custom" else {}
     is_plain = "softmax" not in case.options and case.floats == FLOATS[0]

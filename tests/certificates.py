@@ -75,6 +75,21 @@ def birds() -> Certificate:
     return made.with_set_sizes(scores / 3)
 
 
+def alter(
+    certificate: Certificate,
+    *,
+    thresholds: Any = None,
+    never_empty: bool = False,
+    class_epsilon: float | None = None,
+    **fields: Any,
+) -> Certificate:
+    """The certificate with another rule or limit, which nothing certifies, and other fields."""
+    rule = certificate.rule if thresholds is None else replace(certificate.rule, thresholds=np.asarray(thresholds))
+    if class_epsilon is not None:
+        fields["limits"] = np.full(len(rule.thresholds), class_epsilon)
+    return replace(certificate, rule=rule.fill_empty_sets() if never_empty else rule, **fields)
+
+
 def with_everything(certificate: Certificate, seed: int = 0) -> Certificate:
     """Made-up values in every field a method may leave out, an unbounded weight among them."""
     rng = np.random.default_rng(seed)

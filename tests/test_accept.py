@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+from certificates import alter
 from flat import flat
 from pacshift import (
     AssumptionError,
@@ -87,7 +88,7 @@ NEARLY = float(np.nextafter(0.5, 1))
 @pytest.mark.parametrize("row", [(0.5, 0.5, 0.0), (0.5, NEARLY, 0.0), (0.4, 0.4 + 1e-12, 0.2)])
 def test_a_tie_asks_in_every_float_type(made: Certificate, row: Any) -> None:
     """In single precision another label would be the top one."""
-    always = replace(made, thresholds=np.full(3, -np.inf))
+    always = alter(made, thresholds=np.full(3, -np.inf))
     for kind in (np.float32, np.float64):
         assert always.sets(np.array([row], kind)).all()
     assert always.sets(np.array([[0.4, 0.41, 0.19]])).tolist() == [[False, True, False]]
@@ -99,7 +100,7 @@ def test_all_that_make_sets_agree(seed: int) -> None:
     rng = np.random.default_rng(seed)
     scores = rng.dirichlet(np.full(3, rng.choice([0.2, 1.0, 5.0])), 40).round(rng.integers(1, 17))
     cuts = np.where(rng.random(3) < 0.2, rng.choice([np.inf, -np.inf]), scores[rng.integers(40, size=3), range(3)])
-    one = replace(BIRDS, thresholds=np.asarray(single_cuts(cuts)))
+    one = alter(BIRDS, thresholds=np.asarray(single_cuts(cuts)))
     expected = one.sets(scores)
     assert np.array_equal(expected, one.sets(scores.astype(np.float32)))
     predictor = one.predictor()
@@ -112,7 +113,7 @@ def test_all_that_make_sets_agree(seed: int) -> None:
 def test_sql_accepts_the_same(made: Certificate, dialect: Any) -> None:
     duckdb = pytest.importorskip("duckdb")
     rows = np.vstack([TARGET[:300], [[0.5, 0.5, 0.0], [0.5, NEARLY, 0.0], [0.4, 0.41, 0.19]]])
-    one = replace(made, thresholds=np.array([made.thresholds[0], np.inf, -np.inf]))
+    one = alter(made, thresholds=np.array([made.thresholds[0], np.inf, -np.inf]))
     expression = one.to_sql(dialect, columns=["a", "b", "c"])
     with duckdb.connect() as db:
         db.execute("CREATE TABLE t (i INT, a DOUBLE, b DOUBLE, c DOUBLE)")
@@ -156,7 +157,7 @@ def test_rows_in_any_order_give_the_same(made: Certificate) -> None:
 def test_a_file_remembers_it_and_verify_makes_it_again(made: Certificate, tmp_path: Path) -> None:
     made.save(tmp_path / "a.json")
     loaded = Certificate.load(tmp_path / "a.json")
-    assert loaded.accepts
+    assert loaded.rule.kind == "accept"
     assert loaded.accepted is not None
     assert loaded.explain() == made.explain()
     assert verify(tmp_path / "a.json", SOURCE, KINDS, TARGET).verdict == "match"
@@ -188,9 +189,9 @@ def test_check_judges_what_is_accepted(made: Certificate) -> None:
     assert (found.verdict, found.n_judged) == ("kept", round(share * 4000))
     assert found.error == pytest.approx(wrong)
     assert "accepted rows" in found.text
-    loose = replace(made, thresholds=np.full(3, -np.inf), epsilon=0.01)
+    loose = alter(made, thresholds=np.full(3, -np.inf), epsilon=0.01)
     assert check(loose, scores, truth).verdict == "broken"
-    nothing = replace(made, thresholds=np.full(3, np.inf))
+    nothing = alter(made, thresholds=np.full(3, np.inf))
     assert "None of these" in check(nothing, scores, truth).text
 
 
@@ -282,7 +283,7 @@ def test_the_command_line_goes_all_the_way(tmp_path: Path, monkeypatch: pytest.M
     limited = good("accept", "s.csv", "t.csv", "--label-error", "0.1", "--label", "label", "-o", "limited.json")
     assert "10 % of those accepted as any one label" in " ".join(limited.output.split())
     good("accept", "s.csv", "t.csv", "--label-error", "bill=0.1", "--label-error", "other=0.08", "-o", "two.json")
-    assert Certificate.load("two.json").label_error.tolist() == [0.1, 1.0, 0.08]  # type: ignore[union-attr]
+    assert Certificate.load("two.json").limits.tolist() == [0.1, 1.0, 0.08]  # type: ignore[union-attr]
     for wrong in (["bill"], ["0.1", "bill=0.1"], ["bill=0.1", "bill=0.2"], ["3"]):
         refused = run("accept", "s.csv", "t.csv", *(w for one in wrong for w in ("--label-error", one)), "-o", "c")
         assert refused.exit_code == 2
@@ -310,9 +311,9 @@ def test_limits_of_labels_are_kept_said_and_made_again(limits: Any, n_labels: in
     if n_labels:
         asked |= {"target_labels": [name if row < n_labels else None for row, name in enumerate(TRUTH)]}
     found = flat(accept, SOURCE, KINDS, TARGET, **asked)
-    assert found.label_error is not None
+    assert found.limits is not None
     expected = [0.1, 0.1, 0.1] if limits == 0.1 else [0.1, 1.0, 0.06]
-    assert found.label_error.tolist() == expected
+    assert found.limits.tolist() == expected
     sets = found.sets(TARGET)
     one, label = sets.sum(axis=1) == 1, sets.argmax(axis=1)
     wrong = np.array(LETTERS.classes, object)[label] != TRUTH
@@ -329,15 +330,15 @@ def test_limits_of_labels_are_kept_said_and_made_again(limits: Any, n_labels: in
 
 def test_check_judges_the_limits_of_labels(made: Certificate) -> None:
     scores, truth = LETTERS.draw([0.3, 0.3, 0.4], 4000, rng=3)
-    assert made.label_error is None
-    kept = check(replace(made, options={"label_error": 0.2}), scores, truth)
+    assert made.limits is None
+    kept = check(replace(made, limits=np.full(3, 0.2)), scores, truth)
     assert (kept.verdict, kept.classes_kept) == ("kept", LETTERS.classes)
-    broken = check(replace(made, options={"label_error": (("other", 0.2), ("order", 0.001))}), scores, truth)
+    broken = check(replace(made, limits=np.array([1, 0.001, 0.2])), scores, truth)
     assert (broken.verdict, broken.classes_above, broken.classes_kept) == ("broken", ("order",), ("other",))
     assert "wrong among what is accepted as 'order'" in broken.text
-    never = replace(made, thresholds=np.array([np.inf, *made.thresholds[1:]]), options={"label_error": 0.2})
+    never = alter(made, thresholds=np.array([np.inf, *made.thresholds[1:]]), limits=np.full(3, 0.2))
     assert check(never, scores, truth).classes_kept == LETTERS.classes
-    few = check(replace(made, options={"label_error": 0.2}), scores[:60], truth[:60])
+    few = check(replace(made, limits=np.full(3, 0.2)), scores[:60], truth[:60])
     assert "these rows do not tell" in few.text
 
 
@@ -368,13 +369,19 @@ def test_wrong_limits_are_refused(limits: Any, said: str) -> None:
 
 def test_no_limits_are_none_and_odd_ones_are_not_read(made: Certificate, tmp_path: Path) -> None:
     assert np.array_equal(accept(SOURCE, KINDS, TARGET, **ASKED, label_error={}).thresholds, made.thresholds)
-    assert accept(SOURCE, KINDS, TARGET, **ASKED, label_error={}).label_error is None
-    for odd in ("0.1", [["bill", "x"]], [["letter", 0.1]], 0.0, [0.1, 0.2]):
-        replace(made, options={}).save(tmp_path / "a.json")
-        document = json.loads((tmp_path / "a.json").read_text()) | {"options": {"label_error": odd}}
-        (tmp_path / "a.json").write_text(json.dumps(seal(document)))
-        with pytest.raises(InputError, match="label_error must be limits of labels"):
-            Certificate.load(tmp_path / "a.json")
+    assert accept(SOURCE, KINDS, TARGET, **ASKED, label_error={}).limits is None
+    replace(made, limits=np.full(3, 0.2)).save(tmp_path / "a.json")
+    for odd, said in (("0.1", "limit"), (0.0, "limit must be above 0"), (1.5, "limit"), ([0.1, 0.2], "limit")):
+        document = json.loads((tmp_path / "a.json").read_text())
+        document["classes"][0]["limit"] = odd
+        (tmp_path / "b.json").write_text(json.dumps(seal(document)))
+        with pytest.raises(InputError, match=said):
+            Certificate.load(tmp_path / "b.json")
+    document = json.loads((tmp_path / "a.json").read_text())
+    for wrong, said in (({"rule": "sets"}, "of another kind"), ({"never_empty": True}, "never_empty is about")):
+        (tmp_path / "b.json").write_text(json.dumps(seal(document | wrong)))
+        with pytest.raises(InputError, match=said):
+            Certificate.load(tmp_path / "b.json")
 
 
 def test_where_no_label_can_keep_its_limit_it_says_so() -> None:

@@ -210,7 +210,7 @@ def drawn(
         made = promised(source, labels, target, error=ERROR, delta=EDGE_DELTA, rng=trial, **more)
         assert made is not None
         mass, wrong = world.by_label(made)
-        limits = np.ones(3) if made.label_error is None else made.label_error
+        limits = np.ones(3) if made.limits is None else made.limits
         failed += bool(wrong.sum() > ERROR * mass.sum() or (wrong > limits * mass + 1e-12).any())
         found.append((mass.sum(), wrong.sum() / max(mass.sum(), 1e-12), made.method == "ACCEPT-T"))
     shares, errors, by_labels = np.array(found, float).T
@@ -323,7 +323,7 @@ def test_labels_at_a_share_and_at_the_whole_of_delta_fail_together_with_probabil
 
     source = counts([22_000, 6_000, 48, 11_952], [0, 6, 0, 1_300])
     shares, rates = np.array([0.35, 0.1, 0.25, 0.3]), np.array([0, 0, 0.1001, 0.06005 * 0.75 / 0.3])
-    method, rng = accepting.AcceptByLabels(tuple(enumerate(limits))), np.random.default_rng(1)
+    method, rng = accepting.AcceptByLabels(), np.random.default_rng(1)
     label, top = (np.array(part) for part in zip(*cells.values(), strict=True))
 
     def is_wrong(thresholds: FloatArray) -> bool:

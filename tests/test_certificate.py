@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from certificates import birds, every_shape, sharpened
+from certificates import alter, birds, every_shape, sharpened
 from pacshift import Certificate, InputError, Tally, calibrate
 from pacshift.errors import install_line
 
@@ -32,7 +32,7 @@ def certificate() -> Certificate:
 @given(st.floats(width=32, allow_nan=False, allow_infinity=False), THRESHOLDS)
 def test_float32_rounding_of_thresholds_is_exact(score: float, threshold: float) -> None:
     cuts = np.full(3, threshold)
-    simple, row = replace(birds(), thresholds=cuts, score_kind=None), np.full((1, 3), score, np.float32)
+    simple, row = alter(birds(), thresholds=cuts, score_kind=None), np.full((1, 3), score, np.float32)
     if not simple.fits_single:
         with pytest.raises(InputError, match="too small or too large for single precision"):
             simple.sets(row)
@@ -42,18 +42,18 @@ def test_float32_rounding_of_thresholds_is_exact(score: float, threshold: float)
 
 
 def test_one_threshold_per_class(certificate: Certificate) -> None:
-    cut = replace(certificate, thresholds=np.array([0.5, -np.inf, np.inf]), score_kind=None)
+    cut = alter(certificate, thresholds=np.array([0.5, -np.inf, np.inf]), score_kind=None)
     assert cut.sets([[0.5, 0.0, 1.0], [0.4, -1e300, 3e38]]).tolist() == [
         [True, True, False],
         [False, True, False],
     ]
     assert not cut.trivial
-    assert replace(certificate, thresholds=np.full(3, -np.inf)).trivial
+    assert alter(certificate, thresholds=np.full(3, -np.inf)).trivial
 
 
 def test_never_empty_adds_the_top_label_to_empty_sets_only(certificate: Certificate) -> None:
     scores = np.array([[0.3, 0.4, 0.3], [0.5, 0.5, 0.0], [0.4, 0.4, 0.2]])
-    plain = replace(certificate, thresholds=np.full(3, 0.5))
+    plain = alter(certificate, thresholds=np.full(3, 0.5))
     assert plain.sets(scores).tolist() == [[False] * 3, [True, True, False], [False] * 3]
     filled = plain.without_empty_sets().sets(scores)
     assert filled.tolist() == [[False, True, False], [True, True, False], [True, False, False]]
@@ -63,13 +63,13 @@ def test_never_empty_goes_by_the_model_score_not_the_transform() -> None:
     rng = np.random.default_rng(0)
     scores = rng.dirichlet(np.ones(3), 200)
     made = calibrate(scores, scores.argmax(1), None, epsilon=0.3, delta=0.3, method="PS", score="margin")
-    sets = replace(made, thresholds=np.full(3, np.inf)).without_empty_sets().sets(scores)
+    sets = alter(made, thresholds=np.full(3, np.inf)).without_empty_sets().sets(scores)
     assert sets.sum() == 200
     assert np.array_equal(sets.argmax(axis=1), scores.argmax(axis=1))
 
 
 def test_set_sizes_are_counted(certificate: Certificate) -> None:
-    cut = replace(certificate, thresholds=np.full(3, 0.2))
+    cut = alter(certificate, thresholds=np.full(3, 0.2))
     counted = cut.with_set_sizes([[0.2, 0.3, 0.5], [0.9, 0.05, 0.05], [0.4, 0.3, 0.3]])
     assert counted.set_sizes is not None
     assert counted.set_sizes.tolist() == [0, 1, 0, 2]
@@ -115,7 +115,7 @@ def test_filled_sets_are_counted_and_bounded_without_looking_at_rows_again(tmp_p
     assert filled.class_miss.lower.tolist() == [0.0, 0.0]  # a filled set may hold a label that was missed
     assert filled.class_miss.upper.tolist() == plain.class_miss.upper.tolist()
     filled.save(tmp_path / "c.json")
-    assert Certificate.load(tmp_path / "c.json").never_empty is True
+    assert Certificate.load(tmp_path / "c.json").rule.never_empty is True
 
 
 def test_plot_draws_what_the_certificate_has(certificate: Certificate) -> None:
@@ -156,7 +156,7 @@ def test_nobody_can_write_to_a_certificate_or_a_tally(tmp_path: Path) -> None:
         with pytest.raises(ValueError, match="read-only"):
             each.thresholds *= 2  # type: ignore[misc]
     own = np.full(3, 0.5)
-    changed = replace(one, thresholds=own)
+    changed = alter(one, thresholds=own)
     own[:] = 0.9  # what was given stays the caller's
     assert changed.thresholds.tolist() == [0.5] * 3
     tally = Tally.from_scores([[0.9, 0.1], [0.2, 0.8]], [0, 1]) + Tally.from_target([[0.9, 0.1]])

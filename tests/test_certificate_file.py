@@ -18,7 +18,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from certificates import birds, every_shape
+from certificates import alter, birds, every_shape
 from flat import flat
 from pacshift import METHODS, Certificate, InputError, Interval, PacshiftError, Population, Rows, calibrate
 from pacshift.assumption import Assumption
@@ -70,7 +70,7 @@ def certificates(draw: st.DrawFn) -> Certificate:
     method, facts = "PS-W", birds().facts
     if draw(st.booleans()):  # a method that nobody knows
         method, guarantee = draw(text.filter(lambda name: name not in METHODS)), "none"
-        facts = MethodFacts(draw(text), draw(st.booleans()), draw(text), draw(st.booleans()), draw(st.booleans()))
+        facts = MethodFacts(draw(text), draw(st.booleans()), draw(text), draw(st.booleans()))
     thresholds = np.array(draw(st.tuples(*[FINITE | st.just(-math.inf if method == "PS-W" else math.inf)] * 3)))
     n_source = int(counts.sum())
     ends = sorted(draw(st.tuples(FINITE, FINITE, FINITE)))
@@ -80,7 +80,7 @@ def certificates(draw: st.DrawFn) -> Certificate:
     if score_kind is not None and method == "PS-W":  # what is missed at times has a threshold among the scores
         thresholds = np.minimum(thresholds, score_kind.high)
     parts = st.integers(1, max(1, min(9, n_source)))
-    return replace(
+    return alter(
         birds(),
         method=method,
         guarantee=guarantee,

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from certificates import alter
 from pacshift import Certificate, InputError, UninformativeWarning, calibrate
 from pacshift.arrays import FloatArray
 from score_kinds import MAKERS
@@ -86,9 +87,9 @@ def test_it_answers_as_the_certificate_does(
     rows = MAKERS[given_kind](logits(n_rows, seed))
     with np.errstate(over="ignore"):
         rows = damaged(rows, damage, rng).astype(width)
-    made = replace(certificate(*case), never_empty=never_empty)
+    made = alter(certificate(*case), never_empty=never_empty)
     if case[1] == "probability" and np.isfinite(rows).all() and rng.random() < 0.5:  # ties
-        made = replace(made, thresholds=rows[rng.integers(n_rows)].astype(float) * rng.choice([1.0, 1.0000001]))
+        made = alter(made, thresholds=rows[rng.integers(n_rows)].astype(float) * rng.choice([1.0, 1.0000001]))
     predictor = made.predictor()
     assert answer(predictor.sets, rows) == answer(made.sets, rows)
     for row in rows:
@@ -100,13 +101,13 @@ def test_it_answers_as_the_certificate_does(
 @given(st.sampled_from(CASES), st.integers(1, 9), st.sampled_from([np.float32, np.float64]), seeds)
 def test_labels_come_in_the_same_order(case: tuple[str, str, bool], n_rows: int, width: Any, seed: int) -> None:
     rows = MAKERS[case[0]](logits(n_rows, seed)).astype(width)
-    made = replace(certificate(*case), thresholds=np.full(N_CLASSES, -1e9))
+    made = alter(certificate(*case), thresholds=np.full(N_CLASSES, -1e9))
     assert made.predictor().labels(rows) == made.labels(rows)
     assert made.predictor().labels(rows[0]) == made.labels(rows[:1])[0]
 
 
 def test_equal_probabilities_of_different_logits_stay_in_the_order_of_columns() -> None:
-    made = replace(certificate("logits", "probability", True), thresholds=np.zeros(N_CLASSES))
+    made = alter(certificate("logits", "probability", True), thresholds=np.zeros(N_CLASSES))
     row = np.array([1.0, 50.0, 2.0, 50.0 + 1e-15, 1.0])
     assert made.predictor().labels(row) == made.labels(row[None])[0] == [1, 3, 2, 0, 4]
 

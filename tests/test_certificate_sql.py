@@ -3,17 +3,17 @@
 import json
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from typing import Any, get_args
 
 import numpy as np
 import pytest
 
-from certificates import birds
+from certificates import alter, birds
 from pacshift import Certificate, InputError
 from pacshift.arrays import Label
 from pacshift.certificate.sql import Dialect, set_expression
 from pacshift.rows.columns import Columns
+from pacshift.rows.rule import SetRule
 
 COLUMNS = ['p_a"quote', "p `tick` \\back", "p_ünïcode' 名"]
 NAMES = ['it\'s \\ "odd"', "line\nbreak", "名前 🎯"]
@@ -130,7 +130,7 @@ def test_columns_that_differ_in_case_only_are_refused_where_they_are_one(dialect
 @pytest.mark.parametrize("dialect", ["duckdb", "postgres", SPARK])
 def test_database_makes_the_same_sets(dialect: str, classes: list[Label], never_empty: bool, run: Run) -> None:
     rows = hard_rows()
-    expression = set_expression(COLUMNS, classes, THRESHOLDS, dialect, never_empty=never_empty)
+    expression = set_expression(COLUMNS, classes, SetRule(THRESHOLDS, never_empty), dialect)
     wanted = expected(rows, THRESHOLDS, classes, never_empty)
     if len({type(label) for label in classes}) > 1:
         wanted = [None if labels is None else [str(label) for label in labels] for labels in wanted]
@@ -138,8 +138,7 @@ def test_database_makes_the_same_sets(dialect: str, classes: list[Label], never_
 
 
 def test_all_labels_where_nothing_was_certified() -> None:
-    nothing = np.full(3, -np.inf)
-    expression = set_expression(COLUMNS, NAMES, nothing, "duckdb", never_empty=False)
+    expression = set_expression(COLUMNS, NAMES, SetRule(np.full(3, -np.inf)), "duckdb")
     assert run_duckdb(expression, hard_rows())[0] == NAMES
 
 
@@ -151,8 +150,8 @@ def test_a_parser_of_the_dialect_reads_names_and_labels_as_they_are(
 ) -> None:
     """BigQuery and Snowflake cannot run here, but a parser can say whether quotes and escapes are theirs."""
     sqlglot = pytest.importorskip("sqlglot")
-    thresholds = np.array([0.3, -np.inf, 1e-300])
-    expression = set_expression(COLUMNS, classes, thresholds, dialect, never_empty=never_empty)
+    rule = SetRule(np.array([0.3, -np.inf, 1e-300]), never_empty)
+    expression = set_expression(COLUMNS, classes, rule, dialect)
     query = sqlglot.parse_one(f"SELECT id, {expression} AS labels FROM t", read=dialect)
     assert {column.name for column in query.find_all(sqlglot.exp.Column)} >= {"id", *COLUMNS}
     texts = {literal.this for literal in query.find_all(sqlglot.exp.Literal)}
@@ -162,12 +161,12 @@ def test_a_parser_of_the_dialect_reads_names_and_labels_as_they_are(
 
 def test_unknown_dialect_is_refused_with_the_list() -> None:
     with pytest.raises(InputError, match="duckdb, postgres, bigquery, snowflake, spark"):
-        set_expression(["a"], ["x"], np.array([0.5]), "oracle", never_empty=False)
+        set_expression(["a"], ["x"], SetRule(np.array([0.5])), "oracle")
 
 
 def birds_with(**fields: Any) -> Certificate:
     """A certificate of three classes, with some fields changed."""
-    return replace(birds(), thresholds=THRESHOLDS, **fields)
+    return alter(birds(), thresholds=THRESHOLDS, **fields)
 
 
 @pytest.mark.parametrize("never_empty", [False, True])

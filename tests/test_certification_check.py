@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom, binomtest
 
 import pacshift
-from certificates import birds
+from certificates import alter, birds
 from pacshift import Certificate, InputError, Population, check, evaluate
 from pacshift.arrays import BoolArray
 from pacshift.methods import MethodFacts
@@ -24,7 +24,7 @@ MADE = birds()
 
 
 def certificate(**changes: Any) -> Certificate:
-    return replace(MADE, thresholds=np.array([0.3, 0.4, 0.2]), columns=None, **changes)
+    return alter(MADE, thresholds=np.array([0.3, 0.4, 0.2]), columns=None, **changes)
 
 
 def rows(n: int, missed: int) -> tuple[BoolArray, list[str]]:

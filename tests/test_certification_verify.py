@@ -11,6 +11,7 @@ import numpy as np
 import pandas
 import pytest
 
+from certificates import alter
 from flat import flat
 from pacshift import (
     METHODS,
@@ -215,9 +216,9 @@ def test_rounding_is_no_difference_but_thresholds_are_never_higher() -> None:
     rounded = Interval(made.class_miss.lower, made.class_miss.upper * (1 + 1e-9))
     assert verify(replace(made, class_miss=rounded), SOURCE, LABELS, TARGET).verdict == "match"
     lower, higher = (np.nextafter(made.thresholds, end) for end in (-np.inf, np.inf))
-    assert verify(replace(made, thresholds=lower), SOURCE, LABELS, TARGET).verdict == "match"
+    assert verify(alter(made, thresholds=lower), SOURCE, LABELS, TARGET).verdict == "match"
     for cuts in (higher, made.thresholds * (1 + 1e-9), made.thresholds * 1e-13):
-        found = verify(replace(made, thresholds=cuts), SOURCE, LABELS, TARGET)
+        found = verify(alter(made, thresholds=cuts), SOURCE, LABELS, TARGET)
         assert found.verdict == "mismatch"
         assert found.differences[0].startswith("classes.'crow'.threshold")
 

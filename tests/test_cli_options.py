@@ -143,7 +143,8 @@ def test_the_command_that_label_prints_gives_the_certificate_that_was_asked_for(
     good("calibrate", "s.csv", target, "--labelled", "to_label.csv", *ASKED, "-o", "asked.json")
     printed, asked = Certificate.load("certificate.json"), Certificate.load("asked.json")
     assert printed.softmax
-    assert (printed.epsilon, printed.class_epsilon) == (0.2, 0.3)
+    assert printed.limits is not None
+    assert (printed.epsilon, printed.limits.tolist()) == (0.2, [0.3] * 3)
     assert printed.thresholds.tolist() == asked.thresholds.tolist()
     assert printed.contamination == asked.contamination
 
@@ -161,4 +162,6 @@ def test_the_commands_that_a_refusal_prints_give_the_certificate_that_was_asked_
     good("calibrate", "s.csv", "r.csv", *ASKED, "--labelled", "to_label.csv", "-o", "asked.json")
     printed, asked = Certificate.load("certificate.json"), Certificate.load("asked.json")
     assert printed.thresholds.tolist() == asked.thresholds.tolist()
-    assert printed.class_epsilon == asked.class_epsilon == 0.3
+    assert printed.limits is not None
+    assert asked.limits is not None
+    assert printed.limits.tolist() == asked.limits.tolist() == [0.3] * 3

@@ -213,9 +213,9 @@ def check(method: Method, options: tuple[str, ...], expected: Proven | Refused, 
     assert made.guarantee == method.guarantee
     assert not np.isnan(made.thresholds).any()
     words = made.explain(full=True)
-    if made.class_epsilon is not None:
+    if made.limits is not None:
         assert made.class_miss is not None
-        assert (made.class_miss.upper <= made.class_epsilon).all()
+        assert (made.class_miss.upper <= made.limits).all()
     about_part = "contamination" in options and made.facts.assumes_label_shift
     about_part = about_part and (made.guarantee == "pac-target" or not made.trivial)
     assert ("the cases of a class among them may all be missed." in words) == about_part

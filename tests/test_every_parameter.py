@@ -13,6 +13,7 @@ import pytest
 
 import golden
 import pacshift
+from certificates import alter
 from pacshift import Certificate, LabelSheet, PacshiftError, Tally
 from pacshift.certificate.file import to_document
 
@@ -160,7 +161,7 @@ def special() -> dict[str, tuple[dict[str, Any], Any]]:
 
 
 def replaced(certificate: Certificate) -> Certificate:
-    return dataclasses.replace(certificate, thresholds=certificate.thresholds / 2)
+    return alter(certificate, thresholds=certificate.thresholds / 2)
 
 
 def shown(value: Any) -> object:

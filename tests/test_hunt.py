@@ -45,6 +45,7 @@ from benchmarks.hunt_tries import (
     subjects,
 )
 from benchmarks.hunt_worlds import GEOMETRIC, LAWS, SIZES, World
+from certificates import alter
 from pacshift import Tally, calibrate
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.methods import METHODS, Method, Solution, Task
@@ -333,7 +334,7 @@ def random_thresholds(n_classes: int) -> Any:
     certificate = calibrate(
         rng.dirichlet(np.ones(n_classes), 200), rng.integers(n_classes, size=200), None, method="PS-LW"
     )
-    return replace(certificate, thresholds=rng.uniform(0.3, 0.9, n_classes))
+    return alter(certificate, thresholds=rng.uniform(0.3, 0.9, n_classes))
 
 
 LAW = Pieces(

@@ -1,6 +1,5 @@
 """Every method on small cases by hand, what it says when nothing can be certified, and what guarantees mean."""
 
-from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -8,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from certificates import birds
+from certificates import alter, birds
 from flat import with_weights
 from pacshift import InputError, Tally, UninformativeWarning, calibrate
 from pacshift.arrays import FloatArray
@@ -296,7 +295,7 @@ def test_the_smallest_rates_are_answered_without_nonsense(name: str, epsilon: fl
 @pytest.mark.parametrize("guarantee", MEANINGS)
 def test_the_words_are_filled_in(guarantee: Guarantee) -> None:
     for cap, share in product((None, 0.15), (0.0, 0.02)):
-        certificate = replace(birds(), guarantee=guarantee, class_epsilon=cap, contamination=share)
+        certificate = alter(birds(), guarantee=guarantee, class_epsilon=cap, contamination=share)
         for said in (certificate.explain(), certificate.explain(full=True)):
             assert "{" not in said
             assert "  " not in said

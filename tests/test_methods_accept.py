@@ -29,7 +29,7 @@ TARGET, TRUTH = LETTERS.draw([0.3, 0.3, 0.4], 2000, rng=2)
 PLACES, TRUE_PLACES = (np.array([KINDS.index(name) for name in names]) for names in (SOURCE_KINDS, TRUTH))
 TALLY = Tally.from_scores(SOURCE, SOURCE_KINDS, classes=KINDS) + Tally.from_target(TARGET, classes=KINDS)
 EPSILON, DELTA = 0.05, 0.2
-LIMITED = (("other", 0.1), ("bill", 0.2))
+LIMITED = np.array([0.2, 1.0, 0.1])
 
 
 class Spy:
@@ -68,8 +68,8 @@ def tops() -> tuple[TopScoreTable, TopScoreTable]:
     return TopScoreTable.of_rows(SOURCE, PLACES), TopScoreTable.of_rows(TARGET)
 
 
-def solve(method: Any = Accept(LIMITED), **more: Any) -> Solution:  # noqa: B008
-    found: Solution = method.solve(TALLY, Task(EPSILON, DELTA, tops=tops, **more))
+def solve(method: Any = Accept(), *, limits: Any = None, **more: Any) -> Solution:  # noqa: B008
+    found: Solution = method.solve(TALLY, Task(EPSILON, DELTA, tops=tops, limits=limits, **more))
     return found
 
 
@@ -88,7 +88,7 @@ def test_every_row_either_plans_or_tests(monkeypatch: pytest.MonkeyPatch) -> Non
     """The theorem needs held-out rows to be others than those that test, on both sides."""
     paths, mixes, bets = (spy_on(monkeypatch, name) for name in ("planned_path", "planned_mix", "plan_bet"))
     tests = spy_on_tests(monkeypatch)
-    found = solve()
+    found = solve(limits=LIMITED)
     assert found.by_label is not None
     found.by_label(DELTA)
     (held, _, held_target, *_), _ = paths.calls[0]
@@ -106,7 +106,7 @@ def test_every_row_either_plans_or_tests(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_rows_that_test_are_those_that_do_not_plan_entry_by_entry(monkeypatch: pytest.MonkeyPatch) -> None:
     paths, tests = spy_on(monkeypatch, "planned_path"), spy_on_tests(monkeypatch)
-    solve(Accept())
+    solve()
     (held, _, held_target, *_), _ = paths.calls[0]
     path = paths.returned[0]
     (source, target), n_kinds = tops(), len(KINDS)
@@ -122,7 +122,7 @@ def test_testing_stops_at_the_first_failure(monkeypatch: pytest.MonkeyPatch) -> 
     """Lemma 4: a rule behind one that failed is not tested, however well it would do."""
     paths = spy_on(monkeypatch, "planned_path")
     tests = spy_on_tests(monkeypatch, chain([True, True, False], repeat(True)))
-    found = solve(Accept())
+    found = solve()
     path, kept = paths.returned[0], tests.calls[1][0]
     assert len(tests.calls) == 3
     accepting = np.array([np.array_equal(single_cuts(rule), found.thresholds) for rule in path])
@@ -135,7 +135,7 @@ def test_testing_stops_at_the_first_failure(monkeypatch: pytest.MonkeyPatch) -> 
 def test_limits_of_labels_are_tested_for_every_rule_at_its_level(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lemma 6: of one rule all tests are at one level, and all must pass."""
     regions, tests = spy_on(monkeypatch, "prevalence_region"), spy_on_tests(monkeypatch, repeat(True))
-    used = solve().thresholds < np.inf
+    used = solve(limits=LIMITED).thresholds < np.inf
     assert set(tests.options("delta")) == {(1 - REGION_SHARE) * DELTA}
     assert regions.options("delta")[0] + tests.options("delta")[0] == pytest.approx(DELTA)
     wanted = [loss(3, EPSILON), label_loss(3, 0, 0.2), label_loss(3, 2, 0.1)]
@@ -152,17 +152,19 @@ def test_a_rule_of_which_one_test_fails_is_not_kept(failing: int, monkeypatch: p
 
     monkeypatch.setattr(WealthTest, "passes", passes)
     monkeypatch.setattr(module, "within_limits", lambda path, _sure: path)  # all labels from the first rule on
-    assert np.isposinf(solve().thresholds).all()
+    assert np.isposinf(solve(limits=LIMITED).thresholds).all()
 
 
 def test_errors_of_labels_stop_at_the_first_limit_that_fails_at_their_level(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    found = solve(Accept())
+    found = solve()
     tests = spy_on_tests(monkeypatch, chain(*([True, True, False] for _ in KINDS), repeat(True)))
     intervals = spy_on(monkeypatch, "clopper_pearson")
     assert found.by_label is not None
-    errors = found.by_label(DELTA).error
+    bounds = found.by_label(DELTA)
+    assert bounds is not None
+    errors = bounds.error
     assert len(tests.calls) == 3 * len(KINDS)
     assert (errors.upper == LIMITS[1]).all()
     # Four families, of all rules and predicted labels, beside the region that they rest on.
@@ -182,8 +184,8 @@ def test_by_labels_each_look_has_its_share_and_all_limits_are_tested(
     tests = spy_on(monkeypatch, "few_are_wrong", repeat(True))
     monkeypatch.setattr(module, "within_limits", lambda path, _sure: path)  # all labels from the first rule on
     blanks = Blanks(np.asarray(TARGET[300:320], float))
-    limits = (("other", 0.03), ("bill", 0.2))  # one below epsilon, one above
-    found = solve(AcceptByLabels(limits), labelled=labelled(looks, look, n_unknown=7, blanks=blanks))
+    limits = np.array([0.2, 1.0, 0.03])  # one below epsilon, one above
+    found = solve(AcceptByLabels(), limits=limits, labelled=labelled(looks, look, n_unknown=7, blanks=blanks))
     assert set(tests.options("delta")) == {DELTA / len(looks)}
     assert (found.thresholds[[0, 2]] < np.inf).all()
     assert tests.options("error")[-3:] == [EPSILON, 0.2, 0.03]
@@ -208,7 +210,7 @@ def test_by_labels_a_rule_of_which_one_test_fails_is_not_kept(
 ) -> None:
     monkeypatch.setattr(module, "few_are_wrong", lambda *_, error, delta: error != failing)
     monkeypatch.setattr(module, "within_limits", lambda path, _sure: path)
-    found = solve(AcceptByLabels(LIMITED), labelled=labelled())
+    found = solve(AcceptByLabels(), limits=LIMITED, labelled=labelled())
     assert np.isposinf(found.thresholds).all()
 
 

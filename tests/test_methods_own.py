@@ -121,14 +121,13 @@ def test_it_can_be_compared_and_wrapped() -> None:
     assert model.certificate_.method == "KNOWN-RATIO"
 
 
-class EverythingInOneSet:
-    """Not a dataclass, and it does not inherit: it only has the facts."""
+class EverythingInOneSet(Method):
+    """Not a dataclass, but it inherits."""
 
     name: ClassVar[str] = "ALL"
     idea: ClassVar[str] = ""
     guarantee: ClassVar[Guarantee] = "none"
     any_mix: ClassVar[bool] = False
-    tests_assumption: ClassVar[bool] = False
     default_score: ClassVar[str] = "aps-plain"
     needs_target: ClassVar[bool] = False
     needs_predicted: ClassVar[bool] = False
@@ -146,7 +145,7 @@ class EverythingInOneSet:
         return Solution(np.full(tally.n_classes, -np.inf))
 
 
-def test_any_object_with_the_facts_is_a_method(tmp_path: Path) -> None:
+def test_a_method_need_not_be_a_dataclass(tmp_path: Path) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # all labels is what it answers
         certificate = certify(EverythingInOneSet())
@@ -212,7 +211,7 @@ class NoPromise(PS):
         (Impostor(), "uses the name of another method, PS"),
         (BetterPS(), "uses the name of another method, PS"),
         (PSW, r"got the class PSW: write PSW\(\)"),
-        (3, "which lacks name, idea, guarantee"),
+        (3, "got 3. A method of your own inherits from"),
         (NoPromise(), "guarantee must be one of"),
         ("PS-X", "unknown method 'PS-X'.* The methods are PS-LP, PS-T, PS-W"),
     ],

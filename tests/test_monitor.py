@@ -8,6 +8,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
+from certificates import alter
 from hospital import NAMES, PANDEMIC, USUAL, patients, source_tally
 from pacshift import InputError, Interval, Monitor, Tally, calibrate, read
 from pacshift.arrays import FloatArray
@@ -108,7 +109,7 @@ def test_sizes_under_two_certificates_are_not_mixed() -> None:
     monitor = Monitor(SOURCE, epsilon=0.1, delta=0.05)
     first = monitor.update(rows[:2000], "May")
     assert first.fresh is not None
-    monitor.adopt(replace(first.fresh, thresholds=first.fresh.thresholds / 2))
+    monitor.adopt(alter(first.fresh, thresholds=first.fresh.thresholds / 2))
     late = monitor.update(rows[2000:], "May")
     assert late.empty is None
     assert late.size is not None
@@ -156,7 +157,7 @@ def test_what_is_known_about_the_mix_can_refute() -> None:
 def test_a_limit_per_class_has_a_say_in_the_verdict() -> None:
     certificate = Monitor(SOURCE, epsilon=0.1, delta=0.05).update(month(USUAL, 1)).fresh
     assert certificate is not None
-    higher = replace(certificate, thresholds=certificate.thresholds + 0.01)  # so that Lemma 1 does not apply
+    higher = alter(certificate, thresholds=certificate.thresholds + 0.01)  # so that Lemma 1 does not apply
     missed = Interval(np.array([0.0, 0.0, 0.25]), np.array([0.01, 0.01, 0.5]))  # the third class is rare
 
     def verdict(limit: float | None, in_use: Any = higher) -> str:
@@ -174,7 +175,8 @@ def test_the_promise_reaches_the_fresh_certificate() -> None:
     monitor = Monitor(SOURCE, epsilon=0.1, delta=0.05, **promise)
     fresh = monitor.update(month(USUAL, 1)).fresh
     assert fresh is not None
-    assert (fresh.class_epsilon, fresh.contamination) == (0.4, 0.02)
+    assert fresh.limits is not None
+    assert (fresh.limits.tolist(), fresh.contamination) == ([0.4, 0.4], 0.02)
     assert fresh.provenance.model_id == "net 3"
     assert monitor.warnings() == []
     other = Monitor(SOURCE, epsilon=0.1, delta=0.05, certificate=fresh, model_id="net 4")

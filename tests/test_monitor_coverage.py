@@ -1,13 +1,12 @@
 """Lemmas 1 and 3 of the page "Monitor", tried on hard and random cases."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
+from certificates import alter
 from hospital import patients, population, source_tally
 from pacshift import Interval, Tally, calibrate
 from pacshift.arrays import FloatArray
@@ -73,10 +72,10 @@ def test_lower_thresholds_miss_less_in_every_mix() -> None:
         patients(3000, [0.5, 0.1, 0.4], np.random.default_rng(3))[0], classes=source_tally().classes
     )
     fresh = calibrate(source_tally() + target, epsilon=0.1, delta=0.05)
-    lowered = replace(fresh, thresholds=fresh.thresholds * [0.9, 1.0, 0.5])
+    lowered = alter(fresh, thresholds=fresh.thresholds * [0.9, 1.0, 0.5])
     assert lies_below(lowered, fresh)
     assert lies_below(fresh, fresh)
-    crossed = replace(fresh, thresholds=fresh.thresholds * [0.5, 0.5, 1.01])
+    crossed = alter(fresh, thresholds=fresh.thresholds * [0.5, 0.5, 1.01])
     assert not lies_below(crossed, fresh)
     everyone = population(n=6000)
     assert (everyone.class_error(lowered.thresholds) <= everyone.class_error(fresh.thresholds)).all()

@@ -9,6 +9,7 @@ import pytest
 from scipy.stats import binomtest
 
 from pacshift import Monitor, PeriodReport, Population, Tally, calibrate
+from pacshift.arrays import FloatArray
 from pacshift.certificate import Certificate
 
 EPSILON, DELTA = 0.15, 0.1
@@ -34,11 +35,11 @@ def is_right(report: PeriodReport, mix: Any, in_use: Certificate) -> bool:
     if report.fresh is None or report.error is None or report.prevalence is None:
         return False  # label shift holds here, so a refutation is wrong
     true_error = true_error_of(in_use, mix, report.fresh.contamination)
-    kept = true_error <= EPSILON and keeps_limit(in_use, report.fresh.class_epsilon)
+    kept = true_error <= EPSILON and keeps_limit(in_use, report.fresh.limits)
     said = {"kept": kept, "broken": not kept}.get(report.verdict, True)
     lower, upper = report.error
     fresh_holds = true_error_of(report.fresh, mix, report.fresh.contamination) <= EPSILON
-    fresh_holds &= keeps_limit(report.fresh, report.fresh.class_epsilon)
+    fresh_holds &= keeps_limit(report.fresh, report.fresh.limits)
     return bool(said and fresh_holds and lower <= true_error <= upper and report.prevalence.contains(mix).all())
 
 
@@ -48,8 +49,8 @@ def true_error_of(certificate: Certificate, mix: Any, contamination: float) -> f
     return (1 - contamination) * POPULATION.error(certificate.thresholds, mix) + contamination * missed
 
 
-def keeps_limit(certificate: Certificate, limit: float | None) -> bool:
-    return limit is None or bool((POPULATION.class_error(certificate.thresholds) <= limit).all())
+def keeps_limit(certificate: Certificate, limits: FloatArray | None) -> bool:
+    return limits is None or bool((POPULATION.class_error(certificate.thresholds) <= limits).all())
 
 
 STRANGE = np.array([0.001, 0.999])

@@ -8,13 +8,13 @@ import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from certificates import alter
 from hospital import NAMES, USUAL, patients, source_tally
 from pacshift import Certificate, InputError, Monitor, Tally
 from pacshift.files import writing
@@ -456,7 +456,7 @@ def test_an_adopted_certificate_is_used_until_there_is_another_choice(tmp_path: 
     """The nightly script starts with the same certificate every night."""
     fresh = Monitor(SOURCE, **GOOD).update(rows(0)).fresh
     assert fresh is not None
-    first = replace(fresh, thresholds=fresh.thresholds / 2)
+    first = alter(fresh, thresholds=fresh.thresholds / 2)
 
     def start(certificate: Certificate) -> Monitor:
         return Monitor(SOURCE, **GOOD, state=tmp_path, certificate=certificate)
@@ -471,7 +471,7 @@ def test_an_adopted_certificate_is_used_until_there_is_another_choice(tmp_path: 
     assert again is not None
     assert (again.number, again.choice, again.period) == (2, "adopted", "May")
     assert again.in_words.startswith("the new certificate of May, adopted (PS-LW")
-    other = replace(first, thresholds=first.thresholds / 4)
+    other = alter(first, thresholds=first.thresholds / 4)
     given = start(other).in_use
     assert given is not None
     assert (given.number, given.choice, given.period) == (3, "given", None)

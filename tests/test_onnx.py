@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from certificates import birds
+from certificates import alter, birds
 from pacshift import InputError
 from pacshift.certificate.file import to_document
 from pacshift.scores.transforms import softmax
@@ -29,7 +29,7 @@ def run(model: Any, scores: Any) -> tuple[Any, Any]:
 @pytest.mark.parametrize("width", ["float32", "float64"])
 def test_plain_scores_give_exactly_the_same_sets(width: Any, never_empty: bool) -> None:
     rows = np.random.default_rng(0).dirichlet([1, 1, 1], 500).astype(width)
-    made = replace(birds(), thresholds=rows[7].astype(float) * [1, 1.5, 1], never_empty=never_empty)
+    made = alter(birds(), thresholds=rows[7].astype(float) * [1, 1.5, 1], never_empty=never_empty)
     sets, usable = run(to_onnx(made, dtype=width), rows)
     assert usable.all()
     assert np.array_equal(sets, made.sets(rows))
@@ -40,7 +40,7 @@ def test_plain_scores_give_exactly_the_same_sets(width: Any, never_empty: bool) 
 def test_a_softmax_loses_no_label_and_adds_hardly_any(width: Any, never_empty: bool) -> None:
     rows = np.random.default_rng(0).normal(0, 4, (2000, 3)).astype(width)
     cuts = softmax(rows[:1])[0].astype(float)
-    made = replace(birds(), thresholds=cuts, softmax=True, never_empty=never_empty)
+    made = alter(birds(), thresholds=cuts, softmax=True, never_empty=never_empty)
     (sets, usable), expected = run(to_onnx(made, dtype=width), rows), made.sets(rows)
     assert usable.all()
     assert sets[0].all()  # at its thresholds

@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 
-from certificates import HOSTILE, certify, every_shape, with_everything
+from certificates import HOSTILE, alter, certify, every_shape, with_everything
 from pacshift import Certificate, InputError, Interval, plots
 from pacshift.plots import axes
 
@@ -156,7 +156,7 @@ def test_class_names_stay_texts() -> None:
 
 def test_misses_are_drawn_where_they_are(full: Certificate) -> None:
     misses = Interval(np.array([0.0, 0.02, 0.3, 0.0, 0.0]), np.array([0.05, 0.12, 0.5, 0.0, 0.01]))
-    ax = plots.class_misses(replace(full, class_miss=misses, class_epsilon=0.4))
+    ax = plots.class_misses(alter(full, class_miss=misses, class_epsilon=0.4))
     ends = [(line[0][0], line[1][0]) for line in segments(ax)]
     assert ends == list(zip(misses.lower, misses.upper, strict=True))
     limits = [line for line in ax.lines if line.get_linestyle() in ("--", ":")]

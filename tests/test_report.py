@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from matplotlib import pyplot as plt
 
-from certificates import HOSTILE, birds, every_shape
+from certificates import HOSTILE, alter, birds, every_shape
 from pacshift import Certificate, InputError, Interval, Rows, calibrate
 from pacshift.arrays import FloatArray
 from pacshift.assumption import Assumption, Noticeable
@@ -334,7 +334,7 @@ def test_any_certificate_has_a_page(seed: int) -> None:
     n_classes = int(rng.integers(2, 40))
     lower = np.sort(pick(n_classes))
     counts = rng.choice([0, 1, 10**12], n_classes)
-    wild = replace(
+    wild = alter(
         SHAPES["full"],
         classes=tuple(f"{k} {HOSTILE[k % len(HOSTILE)]}" for k in range(n_classes)),
         thresholds=pick(n_classes, np.array([-np.inf, -5.0, 0.0, 0.3, 1e300, np.inf])),

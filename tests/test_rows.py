@@ -15,6 +15,7 @@ from pacshift.rows import fold
 from pacshift.rows.arrow.table import read_rows
 from pacshift.rows.base import Batch, CheckedRows
 from pacshift.rows.memory import check_arrays
+from pacshift.rows.rule import SetRule
 from pacshift.scores.transforms import TRANSFORMS
 from pacshift.tally.inputs import Role
 from score_tables import save
@@ -101,12 +102,13 @@ def test_every_kind_has_the_same_arrays_and_label_sheet(make: Maker, table: pd.D
 def test_every_kind_has_the_same_sizes_and_misses(make: Maker, table: pd.DataFrame, group: bool) -> None:
     plain, aps = TRANSFORMS["probability"], TRANSFORMS["aps"]
     level = np.array([0.2, 0.3, 0.4])
-    cuts = [fold.Cut(level, plain), fold.Cut(level / 2, plain), fold.Cut(-level, aps, never_empty=True)]
+    pairs = [(SetRule(level), plain), (SetRule(level / 2), plain), (SetRule(-level, never_empty=True), aps)]
+    makers = [fold.SetMaker(*pair) for pair in pairs]
 
     rows, known = make(label="label", group=group), _in_memory(table, label="label", group=group)
-    assert np.array_equal(fold.sizes(rows, cuts), fold.sizes(known, cuts))
+    assert np.array_equal(fold.sizes(rows, makers), fold.sizes(known, makers))
     assert fold.mean_sizes(rows, [level, level / 2]) == fold.mean_sizes(known, [level, level / 2])
-    (found,), (wanted,) = fold.misses(rows, [cuts[0].sets]), fold.misses(known, [cuts[0].sets])
+    (found,), (wanted,) = fold.misses(rows, [makers[0].sets]), fold.misses(known, [makers[0].sets])
     assert found.evaluation().error == wanted.evaluation().error
     assert np.array_equal(found.rows, wanted.rows)
 

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from pacshift import Certificate, Rows, calibrate, read, write_sets
 from pacshift.errors import InputError
-from pacshift.rows.sets import labels_at, make_sets, sizes_at
+from pacshift.rows.rule import SetRule
+from pacshift.rows.sets import labels_at, make_sets, set_sizes
 from pacshift.scores.check import ScoreMatrix
 from pacshift.scores.transforms import TRANSFORMS
 
@@ -31,19 +32,18 @@ def test_sizes_are_those_of_the_sets(n_classes: int, dtype: type, order: str, ne
     cuts = [per_class, on_a_score, np.nextafter(on_a_score, 1), np.full(n_classes, np.inf)]
     for name in ("probability", "aps"):
         transform = TRANSFORMS[name]
-        found = sizes_at(scores, cuts, transform, never_empty=never_empty)
-        for cut, sizes in zip(cuts, found, strict=True):
-            sets = make_sets(scores, cut, transform, never_empty=never_empty)
+        for rule in (SetRule(cut, never_empty) for cut in cuts):
+            sets, sizes = make_sets(scores, rule, transform), set_sizes(scores, rule, transform)
             np.testing.assert_array_equal(sizes, np.bincount(sets.sum(axis=1), minlength=n_classes + 1))
     plain = TRANSFORMS["probability"]
-    sums = [int(make_sets(scores, cut, plain, never_empty=False).sum()) for cut in cuts]
+    sums = [int(make_sets(scores, SetRule(cut), plain).sum()) for cut in cuts]
     assert labels_at(scores, cuts) == sums
 
 
 def test_sizes_of_rows_that_are_not_finite_are_refused() -> None:
     scores = ScoreMatrix(np.array([[0.5, 0.5], [np.nan, 0.1]]), (0, 1))
     with pytest.raises(InputError, match="first is row 1"):
-        sizes_at(scores, [np.zeros(2)], TRANSFORMS["probability"])
+        set_sizes(scores, SetRule(np.zeros(2)), TRANSFORMS["probability"])
 
 
 CLASSES = ("cat", "dog", "eel")

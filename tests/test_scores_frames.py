@@ -1,6 +1,5 @@
 """Frames in give frames out, in the library and with the index of what came in."""
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import pacshift
-from certificates import birds
+from certificates import alter, birds
 from pacshift import Certificate, InputError, Tally, evaluate
 from pacshift.scores.check import check_weights
 
@@ -65,7 +64,7 @@ def test_polars_and_arrow(certificate: Certificate) -> None:
 def test_labels_are_the_sets_with_the_most_likely_first(certificate: Certificate) -> None:
     rng = np.random.default_rng(1)
     scores = rng.dirichlet(np.ones(3), 400).round(1)  # ties
-    wide = replace(certificate, thresholds=np.array([0.3, 0.2, 0.7]))
+    wide = alter(certificate, thresholds=np.array([0.3, 0.2, 0.7]))
     sets, labels = wide.sets(scores), wide.labels(scores)
     assert {len(row) for row in labels} == {0, 1, 2}
     for row, inside, values in zip(labels, sets, scores, strict=True):

@@ -4,14 +4,13 @@ import json
 import shutil
 import subprocess
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from certificates import birds
+from certificates import alter, birds
 from pacshift import Certificate, InputError
 from pacshift.arrays import Label
 
@@ -30,7 +29,7 @@ def certificate(case: Case) -> Certificate:
     unknown: dict[str, Any] = dict.fromkeys(
         ("score_kind", "columns", "weights", "prevalence", "class_miss", "assumption", "set_sizes")
     )
-    return replace(
+    return alter(
         birds(),
         thresholds=np.array(case["thresholds"], float),
         classes=tuple(case["classes"]),

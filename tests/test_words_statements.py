@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from certificates import HOSTILE, birds, certify, every_shape
+from certificates import HOSTILE, alter, birds, certify, every_shape
 from pacshift import METHODS, Certificate, Interval
 from pacshift.methods import MethodFacts
 from pacshift.report import render_report
@@ -116,16 +116,16 @@ def test_an_extra_assumption_is_said_under_every_guarantee() -> None:
 
 def test_the_sets_in_words() -> None:
     certificate = replace(birds(), set_sizes=None)
-    one = replace(certificate, thresholds=np.full(3, 0.25))
+    one = alter(certificate, thresholds=np.full(3, 0.25))
     assert lines(one)["Sets"] == "a label is in the set if its score is at least 0.25. Sizes were not counted."
-    own = replace(certificate, thresholds=np.array([0.1, -np.inf, 0.3]), score="aps")
+    own = alter(certificate, thresholds=np.array([0.1, -np.inf, 0.3]), score="aps")
     assert "aps score is at least the threshold of its class" in lines(own)["Sets"]
     assert "In every set: 'owl'." in lines(own)["Sets"]
     counted = replace(certificate, set_sizes=np.array([10, 60, 20, 10]))
     said = "60 % name one label, 30 % several, 10 % are empty; 1.300 labels on average."
     assert lines(counted)["Sets on the target"] == said
     assert "without_empty_sets()" in lines(counted, full=True)["Sets"]
-    full = replace(counted, set_sizes=np.array([0, 70, 20, 10]), never_empty=True)
+    full = alter(counted, set_sizes=np.array([0, 70, 20, 10]), never_empty=True)
     assert "none is empty (filled with the top label)" in lines(full)["Sets on the target"]
 
 
@@ -144,12 +144,12 @@ def test_the_worst_class_is_named_and_its_range_given_where_it_surely_is_the_wor
     empty = replace(sure, class_miss=Interval(np.zeros(3), np.array([0.1, 1.0, 0.2])))
     assert lines(empty)["Worst class"].startswith("not bounded, by too few rows of 'owl'.")
     for limit, told in ((None, True), (0.4, False)):
-        assert ("class_epsilon=" in replace(sure, class_epsilon=limit).explain(full=True)) == told
+        assert ("class_epsilon=" in alter(sure, class_epsilon=limit).explain(full=True)) == told
     assert "class_epsilon=" not in replace(sure, epsilon=0.2).explain(full=True)
 
 
 def test_reasons_are_said_where_there_are_some() -> None:
-    trivial = replace(birds(), thresholds=np.full(3, -np.inf), reasons=(), notes=())
+    trivial = alter(birds(), thresholds=np.full(3, -np.inf), reasons=(), notes=())
     assert "Why" not in trivial.explain()
     said = replace(trivial, reasons=("too few owls.", "too few wrens."))
     assert said.explain().splitlines()[:2] == [
@@ -187,7 +187,7 @@ def test_an_accuracy_that_naming_one_class_reaches_is_left_out() -> None:
 def test_what_else_is_promised_is_said_and_nothing_more(
     guarantee: Any, cap: float | None, contamination: float
 ) -> None:
-    certificate = replace(birds(), guarantee=guarantee, class_epsilon=cap, contamination=contamination)
+    certificate = alter(birds(), guarantee=guarantee, class_epsilon=cap, contamination=contamination)
     said = certificate.explain().splitlines()[0]
     assert ("even if up to 2 % of the target breaks label shift" in said) == bool(contamination)
     assert ("15 %" in said) == ("class" in said) == (cap is not None)

@@ -13,7 +13,7 @@ from pacshift.arrays import Label, LabelsLike, RngLike, ScoresLike
 from pacshift.assumption import Assumption
 from pacshift.certificate import Certificate
 from pacshift.certification.certify import certify, check_label_shift
-from pacshift.certification.counted import check_repeats, cut_of, looked_at, measured
+from pacshift.certification.counted import check_repeats, looked_at, maker_of, measured
 from pacshift.certification.request import check_request, require_fit
 from pacshift.errors import InputError, PacshiftError, did_you_mean
 from pacshift.labels.labelled import require_unseen
@@ -272,7 +272,7 @@ def compare(
                 answers.append(problem)
             if report:
                 report(len(answers), len(chosen))
-    cuts = [cut_of(answer) for answer in answers if isinstance(answer, Certificate)]
+    cuts = [maker_of(answer) for answer in answers if isinstance(answer, Certificate)]
     measured_sets: Iterator[tuple[float | None, float, float]] = iter(())
     if cuts and target_rows.labels == "none":
         measured_sets = ((None, *mean_and_empty(counts)) for counts in sizes(target_rows, cuts))

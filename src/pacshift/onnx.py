@@ -13,6 +13,7 @@ from pacshift.errors import InputError, MissingExtraError
 from pacshift.files.codec import CHECKSUM
 from pacshift.files.origin import PACSHIFT_VERSION
 from pacshift.files.writing import PathLike, atomic_write
+from pacshift.rows.rule import AcceptRule, SetRule
 from pacshift.rows.sets import exact_cuts
 
 try:
@@ -84,7 +85,9 @@ def to_onnx(
             f"an ONNX graph can only compare probabilities, but this certificate transforms them first (score "
             f"{certificate.score!r}). Use `sets` or `predictor`, or calibrate with score='probability'."
         )
-    if certificate.accepts and certificate.softmax:  # sets would only grow, but what is accepted would change
+    if (
+        certificate.softmax and not certificate.rule.may_grow
+    ):  # sets would only grow, but what is accepted would change
         raise InputError(
             "ONNX rounds a softmax otherwise than pacshift does, and would accept other cases than those that "
             "were certified. Make the certificate of probabilities, or accept with `sets`, `predictor` or "
@@ -122,16 +125,8 @@ class _Graph:
         else:
             cuts = exact_cuts(self._certificate.thresholds, self._width)
         cuts = np.broadcast_to(cuts, (1, self._n_classes)).copy()
-        sets = self._add("GreaterOrEqual", scores, self._constant(cuts))
-        if self._certificate.accepts:
-            sets = self._accept_or_ask(scores, sets)
-        elif (
-            self._certificate.never_empty
-        ):  # an empty set gets the label with the highest score, the first on ties
-            place = self._add("ArgMax", scores, axis=1, select_last_index=0)
-            is_top = self._add("Equal", place, self._constant(np.arange(self._n_classes)[None]))
-            fill = self._add("And", is_top, self._add("Not", self._any(sets)))
-            sets = self._add("Or", sets, fill)
+        self._scores, self._reached = scores, self._add("GreaterOrEqual", scores, self._constant(cuts))
+        sets = self._certificate.rule.written(self)
         usable = self._add("Not", bad)
         self._add("And", sets, usable, name="sets")
         self._add("Squeeze", usable, self._constant(np.array([1])), name="usable")
@@ -160,15 +155,24 @@ class _Graph:
         helper.set_model_props(model, facts)
         return model
 
-    def _accept_or_ask(self, scores: str, reached: str) -> str:
+    def sets(self, rule: SetRule) -> str:
+        """What is reached; an empty set gets the label with the highest score, the first on ties."""
+        if not rule.never_empty:
+            return self._reached
+        place = self._add("ArgMax", self._scores, axis=1, select_last_index=0)
+        is_top = self._add("Equal", place, self._constant(np.arange(self._n_classes)[None]))
+        fill = self._add("And", is_top, self._add("Not", self._any(self._reached)))
+        return self._add("Or", self._reached, fill)
+
+    def accept_or_ask(self, rule: AcceptRule) -> str:
         """The top label where it is the only one and reaches its threshold; every label elsewhere."""
-        single = self._add("Cast", scores, to=TensorProto.FLOAT)
+        single = self._add("Cast", self._scores, to=TensorProto.FLOAT)
         is_top = self._add("Equal", single, self._add("ReduceMax", single, axes=[1]))
         n_tops = self._add(
             "ReduceSum", self._add("Cast", is_top, to=TensorProto.FLOAT), self._constant(np.array([1]))
         )
         alone = self._add("Less", n_tops, self._constant(np.array([[1.5]], np.float32)))
-        sure = self._add("And", alone, self._any(self._add("And", is_top, reached)))
+        sure = self._add("And", alone, self._any(self._add("And", is_top, self._reached)))
         return self._add("Or", self._add("Not", sure), is_top)
 
     def _softmax(self, logits: str) -> tuple[str, str]:

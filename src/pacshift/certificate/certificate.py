@@ -34,11 +34,11 @@ from pacshift.errors import InputError, param
 from pacshift.files.codec import parse_document, write_document
 from pacshift.files.reading import read_document
 from pacshift.methods import Guarantee, MethodFacts
-from pacshift.methods.accept import limits_of
 from pacshift.rows.base import CheckedRows
 from pacshift.rows.columns import Columns
 from pacshift.rows.rows import Rows, bind_rows
-from pacshift.rows.sets import label_lists, make_sets, sizes_at
+from pacshift.rows.rule import Rule
+from pacshift.rows.sets import label_lists, make_sets, set_sizes
 from pacshift.scores.check import ScoreMatrix, as_rows, check_scores, is_row
 from pacshift.scores.frames import frame_like, series_like
 from pacshift.scores.kind import ScoreKind, require_same_kind
@@ -63,16 +63,13 @@ MatrixLike: TypeAlias = ArrayLike | Sequence[Any] | SupportsDLPack
 class Certificate:
     """Thresholds, what they guarantee, and what is needed to check, save and use them.
 
-    Label y is in the set of x if and only if its score f(x, y) is at least ``thresholds[y]``. ``calibrate`` makes
-    certificates. Those that ``accept`` makes have another rule: the set is the top label alone where its score is
-    at least its threshold, and holds every label where a person must be asked.
+    ``calibrate`` makes certificates of prediction sets, ``accept`` those of another rule.
 
     Attributes
     ----------
-    thresholds : float array of shape (K,)
-        The lowest score at which a label is included, per class; -inf includes it in every set. Scores of single
-        and double precision make the same sets: it is the least double that rounds to the same float32. Where the
-        top label is accepted: the lowest score at which it is; inf where never.
+    rule : SetRule or AcceptRule
+        Thresholds, and what is done with them. Scores of single and double precision make the same sets: each
+        threshold is the least double that rounds to the same float32.
     classes : tuple of str, int, float or bool
         Class names, in the order of the score columns.
     epsilon, delta : float
@@ -84,7 +81,7 @@ class Certificate:
         Options of the method.
     score : str
         Name of the score transform; ``"custom"`` for a function of your own.
-    guarantee : {"pac-target", "pac-accepted", "pac-source", "marginal", "none"}
+    guarantee : {"pac-target", "pac-source", "marginal", "none"}
         What is promised; ``explain`` says it in words.
     facts : MethodFacts
         What else is to be said about the method: its idea, its extra assumption, and so on.
@@ -106,10 +103,11 @@ class Certificate:
     class_miss : Interval or None
         Bounds of how often each class is missed on source and target. Those of all classes hold together with
         confidence ``1 - delta``. This is a statement of its own, beside the guarantee. With ``contamination`` the
-        label-shifted part of the target is meant, as with ``class_epsilon``, ``prevalence`` and ``weights``; where
+        label-shifted part of the target is meant, as with ``limits``, ``prevalence`` and ``weights``; where
         target labels certify (PS-T), the cases that have a class.
-    class_epsilon : float or None
-        Share of any one class that the sets may miss, if a limit was asked for.
+    limits : float array of shape (K,) or None
+        Share of each class that the sets may miss, or of what is accepted as it that may be wrong; 1 where no
+        limit was asked for.
     accepted, accepted_error : Interval or None
         Of certificates that ``accept`` makes, for each predicted label: bounds of the share of the target's cases
         that is accepted, and of the share of these that is wrong. They hold together with confidence
@@ -128,8 +126,6 @@ class Certificate:
         What else should be known: a class that is missed often, data that look like a mistake.
     set_sizes : int array of shape (K + 1,) or None
         ``set_sizes[s]`` counts the target sets with s labels, if they were counted.
-    never_empty : bool
-        Whether empty sets are filled with the top label.
     softmax : bool
         Whether scores are logits, of which ``sets`` takes the softmax before anything else.
     columns : Columns or None
@@ -156,7 +152,7 @@ class Certificate:
     Sets on the target: 100 % name one label, 0 % both, none is empty; 1.000 labels on average.
     """
 
-    thresholds: FloatArray
+    rule: Rule
     classes: tuple[Label, ...]
     epsilon: float
     delta: float
@@ -176,7 +172,7 @@ class Certificate:
     prevalence: Interval | None = None
     accuracy: float | None = None
     class_miss: Interval | None = None
-    class_epsilon: float | None = None
+    limits: FloatArray | None = None
     accepted: Interval | None = None
     accepted_error: Interval | None = None
     contamination: float = 0.0
@@ -186,7 +182,6 @@ class Certificate:
     reasons: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     set_sizes: IntArray | None = None
-    never_empty: bool = False
     softmax: bool = False
     columns: Columns | None = None
     provenance: Provenance
@@ -209,29 +204,14 @@ class Certificate:
         return to_html(self)
 
     @property
-    def accepts(self) -> bool:
-        """Whether the top label is accepted or a person is asked (``pacshift.accept``), instead of sets."""
-        return self.guarantee == "pac-accepted"
-
-    @property
-    def rule(self) -> dict[str, bool]:
-        """What is done besides comparing scores with thresholds: ``never_empty``, and ``accept`` the top label."""
-        return {"never_empty": self.never_empty, "accept": self.accepts}
-
-    @property
-    def label_error(self) -> FloatArray | None:
-        """Of what is accepted as each label at most this share is wrong, as promised; 1 where nothing is.
-
-        None if no limit per label was asked for. Which labels have one was fixed before the data were seen.
-        """
-        limits = self.options.get("label_error") if self.accepts else None
-        return None if limits is None else limits_of(limits, self.classes)
+    def thresholds(self) -> FloatArray:
+        """The lowest score at which a label is included, or accepted, per class."""
+        return self.rule.thresholds
 
     @property
     def trivial(self) -> bool:
         """Whether every set contains all labels, which is always correct but never informative."""
-        never = np.isposinf if self.accepts else np.isneginf
-        return bool(never(self.thresholds).all())
+        return self.rule.trivial
 
     @cached_property
     def fits_single(self) -> bool:
@@ -363,7 +343,7 @@ class Certificate:
         return checked
 
     def _sets(self, scores: ScoreMatrix, score: TransformFunction | None) -> BoolArray:
-        return make_sets(scores, self.thresholds, self.own_transform(score), **self.rule)
+        return make_sets(scores, self.rule, self.own_transform(score))
 
     def sets_of_rows(self, scores: ScoresLike, *, score: TransformFunction | None = None) -> BoolArray:
         """Prediction sets as a matrix, whatever holds the scores: for engines that read a table piece by piece.
@@ -395,8 +375,7 @@ class Certificate:
         array of shape (K + 1,)
             Counts of sets by size.
         """
-        (sizes,) = sizes_at(self._checked(scores), [self.thresholds], self.own_transform(), **self.rule)
-        return sizes
+        return set_sizes(self._checked(scores), self.rule, self.own_transform())
 
     def own_transform(self, score: TransformFunction | None = None) -> Transform:
         """What is done to scores before they are compared with the thresholds.
@@ -445,14 +424,15 @@ class Certificate:
         >>> certificate.sets([0.6, 0.4]).tolist(), certificate.without_empty_sets().sets([0.6, 0.4]).tolist()
         ([False, False], [True, False])
         """
-        if self.accepts:  # no set is empty: where a person is asked it holds every label
+        rule = self.rule.fill_empty_sets()
+        if rule is self.rule:  # where a person is asked, the set holds every label
             return self
         sizes, misses = self.set_sizes, self.class_miss
         if sizes is not None:
             sizes = np.array([0, sizes[0] + sizes[1], *sizes[2:]])
         if misses is not None:  # a set that is filled may hold a label that was missed
             misses = Interval(0 * misses.lower, misses.upper)
-        return replace(self, never_empty=True, set_sizes=sizes, class_miss=misses)
+        return replace(self, rule=rule, set_sizes=sizes, class_miss=misses)
 
     def to_sql(self, dialect: Dialect = "duckdb", *, columns: Sequence[str] | None = None) -> str:
         """The sets as one SQL expression, so that a database can make them where the scores are.
@@ -509,7 +489,7 @@ class Certificate:
             )
         if columns is None and self.columns is not None:
             columns = self.columns.scores
-        return set_expression(columns, self.classes, self.thresholds, dialect, **self.rule)
+        return set_expression(columns, self.classes, self.rule, dialect)
 
     def predictor(self, *, score: TransformFunction | None = None) -> Predictor:
         """Prepare for rows that come one at a time, as in a service.

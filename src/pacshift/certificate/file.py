@@ -19,8 +19,9 @@ from pacshift.files.codec import COUNT, COUNTS, RATE, SHARE, TEXT, Entries, Kind
 from pacshift.files.reading import read_document
 from pacshift.files.writing import PathLike
 from pacshift.methods import METHODS, Guarantee, MethodFacts
-from pacshift.methods.accept import ACCEPTING, require_limits
+from pacshift.methods.accept import ACCEPTING
 from pacshift.rows.columns import Columns
+from pacshift.rows.rule import RULES, Rule
 from pacshift.scores.check import check_classes, check_rate
 from pacshift.scores.kind import ScoreKind
 from pacshift.tally.groups import Grouped
@@ -115,6 +116,7 @@ _COUNTED = _optional("target_predicted", COUNTS.make)
 CLASS_FIELDS = (
     Field("name", NAME, "classes", check_classes),
     Field("threshold", CUT, "thresholds", SHARES.make),
+    Field("limit", OrNull(SHARE, absent=True), "limits", _optional("limit", SHARES.make)),
     Field("source_examples", COUNT, "class_counts", COUNTS.make),
     Field("target_predicted", OrNull(COUNT, absent=True), "predicted_counts", _COUNTED),
     _bounds("weight", WEIGHT, "weights"),
@@ -146,6 +148,7 @@ FIELDS = (
     Field("score", SCORE),
     Field("columns", record(Columns).or_null),
     Field("provenance", record(Provenance)),
+    Field("rule", codec.choice(*RULES)),
     Field("never_empty", codec.FLAG),
     Field("softmax", codec.FLAG),
     Field("n_source", COUNT),
@@ -154,7 +157,6 @@ FIELDS = (
     Field("source_grouped", record(Grouped).or_null),
     Field("target_grouped", record(Grouped).or_null),
     Field("accuracy_at_least", SHARE.or_null, "accuracy"),
-    Field("class_epsilon", RATE.or_null),
     Field("contamination", SHARE),
     Field("assumption", ASSUMPTION.or_null),
     Field("source_scores", record(ScoreKind).or_null, "score_kind"),
@@ -164,7 +166,7 @@ FIELDS = (
     Field("target_set_sizes", COUNTS.or_null, attribute="set_sizes"),
 )
 DOCUMENT = Entries({field.name: field.kind for field in FIELDS})
-_MADE_HERE = ("in_words", "classes")
+_MADE_HERE = ("in_words", "rule", "never_empty", "classes")
 
 
 def json_schema() -> dict[str, Any]:
@@ -190,6 +192,7 @@ def to_document(certificate: "Certificate") -> dict[str, Any]:
         values["assumption"] = certificate.assumption.with_largest_differences()
     with speak(PYTHON):  # a file says the same whoever wrote it
         values["in_words"] = certificate.explain().splitlines()[:-1]  # but for where to read more
+    values |= {"rule": certificate.rule.kind, "never_empty": certificate.rule.never_empty}
     columns = (_per_class(getattr(certificate, field.python), len(certificate.classes)) for field in CLASS_FIELDS)
     values["classes"] = [dict(zip(CLASS.kinds, row, strict=True)) for row in zip(*columns, strict=True)]
     return codec.seal({"format": FORMAT, "version": VERSION} | DOCUMENT.write(values))
@@ -214,12 +217,17 @@ def sealed_fields(document: codec.Document) -> dict[str, Any]:
     found = {field.python: said[field.name] for field in FIELDS if field.name not in _MADE_HERE}
     for field in CLASS_FIELDS:
         found[field.python] = field.column([row[field.name] for row in said["classes"]])
-    _require_consistent(found)
+    rule = RULES[said["rule"]]
+    _require_consistent(found, rule)
+    thresholds = found.pop("thresholds")
+    found["rule"] = rule(thresholds).fill_empty_sets() if said["never_empty"] else rule(thresholds)
+    if found["rule"].never_empty != said["never_empty"]:
+        raise ValueError(f"never_empty is about prediction sets, and the rule is {rule.kind!r}")
     codec.require_seal(document)
     return found
 
 
-def _require_consistent(found: dict[str, Any]) -> None:
+def _require_consistent(found: dict[str, Any], rule: type[Rule]) -> None:
     """ValueError where fields contradict each other, or the method that the file names."""
     for name in ("epsilon", "delta"):
         check_rate(found[name], name)
@@ -229,20 +237,25 @@ def _require_consistent(found: dict[str, Any]) -> None:
         raise ValueError("more target rows have labels than there are")
     if found["contamination"] >= found["epsilon"]:
         raise ValueError(f"contamination {found['contamination']:g} is not below epsilon {found['epsilon']:g}")
+    limits = found["limits"]
+    if limits is not None and (not (limits > 0).all() or (limits == 1).all()):
+        raise ValueError("a limit must be above 0, and below 1 where something is limited")
+    if limits is not None and not rule.of_labels and (limits != limits[0]).any():
+        raise ValueError("prediction sets have one limit for all classes")
     facts, known = found["facts"], {**METHODS, **ACCEPTING}.get(found["method"])
     if known is not None:
         if found["guarantee"] != known.guarantee:
             raise ValueError(f"method {known.name} does not give guarantee {found['guarantee']!r}")
-        for fact in ("any_mix", "tests_assumption", "needs_weights", "assumes_label_shift"):
+        for fact in ("any_mix", "needs_weights", "assumes_label_shift"):
             if getattr(facts, fact) != getattr(known, fact):
                 raise ValueError(
                     f"method {known.name} has {fact} {getattr(known, fact)}, not {getattr(facts, fact)}"
                 )
         if known.needs_labels and not found["n_target_labels"]:
             raise ValueError(f"method {known.name} needs labels of target rows, but there are none")
-        if known.name in ACCEPTING:
-            require_limits(found["options"].get("label_error"), found["classes"])
-        if found["guarantee"] in ("pac-target", "pac-source"):
+        if rule is not known.rule:
+            raise ValueError(f"method {known.name} makes rules of another kind than {rule.kind!r}")
+        if rule.may_grow and found["guarantee"] in ("pac-target", "pac-source"):
             cuts, misses = found["thresholds"], found["class_miss"]
             if cuts.max() == np.inf:
                 raise ValueError(f"a threshold of method {known.name} is infinite: it would miss a class always")

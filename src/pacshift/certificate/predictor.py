@@ -13,7 +13,6 @@ import numpy as np
 
 from pacshift.arrays import BoolArray, Label, ScoresLike
 from pacshift.rows.rows import Rows
-from pacshift.rows.sets import accept_or_ask, exact_cuts
 from pacshift.scores.check import as_rows, is_row
 from pacshift.scores.frames import to_floats
 from pacshift.scores.kind import FEWEST_ROWS, Row, fast_row_check
@@ -50,15 +49,14 @@ class Predictor:
     def __init__(self, certificate: "Certificate", transform: Transform) -> None:
         self._certificate = replace(certificate, transform=transform)
         self._transform, self._is_plain = transform, transform.function is None
-        self._softmax, self._never_empty = certificate.softmax, certificate.never_empty
-        self._accepts, self._thresholds = certificate.accepts, certificate.thresholds
+        self._softmax = certificate.softmax
         self._shape = (len(certificate.classes),)
-        self._cuts = {
-            kind: exact_cuts(certificate.thresholds, kind if self._is_plain else _DOUBLE)
+        self._makers = {
+            kind: certificate.rule.maker(kind if self._is_plain else _DOUBLE)
             for kind in (_SINGLE, _DOUBLE)
             if kind != _SINGLE or certificate.fits_single
         }
-        self._ones = {kind: np.ones(self._shape, kind) for kind in self._cuts}
+        self._ones = {kind: np.ones(self._shape, kind) for kind in self._makers}
         self._is_usual = fast_row_check(certificate.score_kind, softmax=certificate.softmax)
 
     def sets(self, scores: ScoresLike | Rows) -> BoolArray:
@@ -131,14 +129,9 @@ class Predictor:
     def _one(self, row: Row) -> BoolArray | None:
         """The set of a row; None where the quick look does not suffice."""
         kind = row.dtype
-        cuts = self._cuts.get(kind)
-        if cuts is None or not self._is_usual(row, self._ones[kind]):
+        make = self._makers.get(kind)
+        if make is None or not self._is_usual(row, self._ones[kind]):
             return None
         if self._softmax:
             row = softmax_of_row(row)
-        if self._accepts:
-            return np.asarray(accept_or_ask(row[None], self._thresholds)[0])
-        made: BoolArray = (row if self._is_plain else self._transform.apply(row[None])[0]) >= cuts
-        if self._never_empty and 1 not in made.tobytes():
-            made[row.argmax()] = True
-        return made
+        return make(row if self._is_plain else self._transform.apply(row[None])[0], row)

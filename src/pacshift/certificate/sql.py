@@ -8,8 +8,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
-from pacshift.arrays import FloatArray, Label
+from pacshift.arrays import Label
 from pacshift.errors import InputError
+from pacshift.rows.rule import AcceptRule, Rule, SetRule
 from pacshift.rows.sets import shown_names
 
 Dialect: TypeAlias = Literal["duckdb", "postgres", "bigquery", "snowflake", "spark"]
@@ -78,20 +79,15 @@ _GRAMMARS: dict[str, _Grammar] = {
 def set_expression(
     columns: Sequence[str] | None,
     classes: Sequence[Label],
-    thresholds: FloatArray,
+    rule: Rule,
     dialect: str,
-    *,
-    never_empty: bool,
-    accept: bool = False,
 ) -> str:
     """One SQL expression for the list of labels in a row's set, in the order of ``classes``.
 
-    With ``accept`` it is the top label where its score reaches its threshold and no other label has the same
-    score, and else holds every label.
-
     >>> import numpy as np
-    >>> thresholds = np.array([0.2, 0.5])
-    >>> print(set_expression(["p_a", "p_b"], ["a", "b"], thresholds, "postgres", never_empty=False))
+    >>> from pacshift.rows.rule import SetRule
+    >>> rule = SetRule(np.array([0.2, 0.5]))
+    >>> print(set_expression(["p_a", "p_b"], ["a", "b"], rule, "postgres"))
     CASE WHEN "p_a" < CAST('Infinity' AS DOUBLE PRECISION) AND "p_b" < CAST('Infinity' AS DOUBLE PRECISION)
     THEN array_remove(ARRAY[
       CASE WHEN "p_a" >= CAST('0.2' AS DOUBLE PRECISION) THEN 'a' END,
@@ -113,28 +109,46 @@ def set_expression(
     names = [grammar.name(column) for column in columns]
     labels = _written_labels(classes, grammar)
     usable = " AND ".join(f"{name} < {grammar.number(float('inf'))}" for name in names)
-    if accept:
-        single = [f"CAST({name} AS {grammar.single})" if grammar.single else name for name in names]
-        ways = []
-        for place, (own, cut) in enumerate(zip(single, thresholds.tolist(), strict=True)):
-            higher = [f"{own} > {other}" for other in single[:place] + single[place + 1 :]]
-            reached = " AND ".join([f"{names[place]} >= {grammar.number(cut)}", *higher])
-            if cut < float("inf"):
-                ways.append(f"WHEN {reached}\n  THEN {grammar.compact.format(labels[place])}")
-        every = grammar.compact.format(", ".join(labels))
-        return f"CASE WHEN {usable}\nTHEN {' '.join(['CASE', *ways, 'ELSE', every, 'END']) if ways else every} END"
-    cuts = [f"{name} >= {grammar.number(cut)}" for name, cut in zip(names, thresholds.tolist(), strict=True)]
-    members = [f"  CASE WHEN {cut} THEN {label} END" for cut, label in zip(cuts, labels, strict=True)]
-    listed = grammar.compact.format("\n" + ",\n".join(members) + "\n")
-    if never_empty:
+    listed = rule.written(_Members(grammar, names, labels))
+    return f"CASE WHEN {usable}\nTHEN {listed} END"
+
+
+@dataclass(frozen=True)
+class _Members:
+    """Writes the list of the labels of a set, from the names of columns and labels."""
+
+    grammar: _Grammar
+    names: Sequence[str]
+    labels: Sequence[str]
+
+    def sets(self, rule: SetRule) -> str:
+        grammar, names, labels = self.grammar, self.names, self.labels
+        pairs = zip(names, rule.thresholds.tolist(), strict=True)
+        cuts = [f"{name} >= {grammar.number(cut)}" for name, cut in pairs]
+        members = [f"  CASE WHEN {cut} THEN {label} END" for cut, label in zip(cuts, labels, strict=True)]
+        listed = grammar.compact.format("\n" + ",\n".join(members) + "\n")
+        if not rule.never_empty:
+            return listed
         # The label with the highest score, the first one on ties: the first that no later column exceeds.
         ways = [
             f"WHEN {' AND '.join(f'{own} >= {later}' for later in names[place:][1:])} THEN {label}"
             for place, (own, label) in enumerate(zip(names[:-1], labels[:-1], strict=True))
         ]
         top = grammar.compact.format(f"\n  CASE {' '.join(ways)} ELSE {labels[-1]} END\n")
-        listed = f"CASE WHEN {' OR '.join(cuts)}\nTHEN {listed}\nELSE {top} END"
-    return f"CASE WHEN {usable}\nTHEN {listed} END"
+        return f"CASE WHEN {' OR '.join(cuts)}\nTHEN {listed}\nELSE {top} END"
+
+    def accept_or_ask(self, rule: AcceptRule) -> str:
+        """The top label where no other has the same score, as all databases and float types see it."""
+        grammar, names = self.grammar, self.names
+        single = [f"CAST({name} AS {grammar.single})" if grammar.single else name for name in names]
+        ways = []
+        for place, (own, cut) in enumerate(zip(single, rule.thresholds.tolist(), strict=True)):
+            higher = [f"{own} > {other}" for other in single[:place] + single[place + 1 :]]
+            reached = " AND ".join([f"{names[place]} >= {grammar.number(cut)}", *higher])
+            if cut < float("inf"):
+                ways.append(f"WHEN {reached}\n  THEN {grammar.compact.format(self.labels[place])}")
+        every = grammar.compact.format(", ".join(self.labels))
+        return " ".join(["CASE", *ways, "ELSE", every, "END"]) if ways else every
 
 
 def _checked_columns(columns: Sequence[str] | None, n_classes: int) -> tuple[str, ...]:

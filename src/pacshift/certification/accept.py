@@ -13,7 +13,7 @@ from pacshift.certification.request import check_request
 from pacshift.errors import did_you_mean
 from pacshift.files.writing import PathLike
 from pacshift.labels.sheet import LabelSheet
-from pacshift.methods.accept import Accept, LabelError
+from pacshift.methods.accept import Accept
 from pacshift.mix.prevalence import KnownMix
 from pacshift.progress import Progress
 from pacshift.rows.rows import Rows
@@ -108,23 +108,16 @@ def accept(
     >>> target, _ = letters.draw([0.3, 0.3, 0.4], 5000, rng=2)
     >>> certificate = accept(source, kinds, target, error=0.05, classes=letters.classes)
     >>> certificate.guarantee, bool(certificate.set_sizes[1] > 0.85 * 5000)
-    ('pac-accepted', True)
+    ('pac-target', True)
     >>> certificate.labels([[0.99, 0.005, 0.005], [0.4, 0.35, 0.25]])
     [['bill'], ['bill', 'order', 'other']]
     """
     request = check_request(
         epsilon=check_rate(error, "error"),
         delta=delta,
+        label_error=label_error,
         known_mix=known_mix,
         rng=rng,
     )
-    limits: LabelError = None
-    if isinstance(label_error, Mapping):
-        named = (
-            (getattr(label, "item", lambda label=label: label)(), limit) for label, limit in label_error.items()
-        )
-        limits = tuple((label, check_rate(limit, "label_error")) for label, limit in named) or None
-    elif label_error is not None:
-        limits = check_rate(label_error, "label_error")
     data = resolve_inputs(source, labels, target, labelled=labelled, classes=classes, softmax=softmax)
-    return run_calibration(Accept(limits), request, *data, progress=progress)
+    return run_calibration(Accept(), request, *data, progress=progress)

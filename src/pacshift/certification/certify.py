@@ -13,7 +13,6 @@ from time import perf_counter
 
 import numpy as np
 
-from pacshift.arrays import FloatArray
 from pacshift.assumption import Assumption, check_assumption
 from pacshift.bounds import Interval
 from pacshift.certificate import Certificate
@@ -32,14 +31,13 @@ from pacshift.errors import AssumptionError, InputError, UninformativeWarning, u
 from pacshift.files.origin import PACSHIFT_VERSION, TIME_FORMAT, code_identity, current_time
 from pacshift.labels.labelled import check_labelled, mix_within
 from pacshift.labels.refusal import with_next_steps
-from pacshift.methods import PST, Method, Solution, Task
-from pacshift.methods.accept import Accept, AcceptByLabels, tops_of_tally
+from pacshift.methods import Method, Solution, Task
 from pacshift.methods.base import AcceptedByLabel, facts_of, options_of
 from pacshift.methods.guarantee import promises_target
 from pacshift.methods.ps import capped
 from pacshift.mix.lp import solved_by
 from pacshift.parallel import in_background, one_blas_thread
-from pacshift.paths.labelled import LabelledTarget, smallest
+from pacshift.paths.labelled import LabelledTarget
 from pacshift.progress import Progress, Steps, tell
 from pacshift.scores.kind import require_same_kind
 from pacshift.tally import Tally
@@ -166,7 +164,7 @@ def _certificate(
     if asked.name != method.name:  # labelled target rows certify instead
         asked_method = AskedMethod(asked.name, options_of(asked))
     return Certificate(
-        thresholds=solution.thresholds,
+        rule=method.rule(solution.thresholds),
         classes=tally.classes,
         epsilon=request.epsilon,
         delta=request.delta,
@@ -186,7 +184,7 @@ def _certificate(
         prevalence=solution.prevalence,
         accuracy=solution.accuracy,
         class_miss=found.misses,
-        class_epsilon=request.class_epsilon,
+        limits=request.limits,
         accepted=None if found.by_label is None else found.by_label.share,
         accepted_error=None if found.by_label is None else found.by_label.error,
         contamination=request.contamination,
@@ -223,15 +221,14 @@ def answer(
     data: Data, method: Method, request: Request, refused: AssumptionError | None, steps: Steps | None = None
 ) -> Answer:
     """The thresholds. ``refused`` says that label shift was refuted; without target labels it is raised."""
-    alone = split_delta_one(request, by_labels=True)
-    by_labels: Method = AcceptByLabels(method.label_error) if isinstance(method, Accept) else PST()
+    alone, by_labels = split_delta_one(request, by_labels=True), method.by_labels
     if not method.assumes_label_shift:
         return candidate(data, method, request, alone)
     if data.labelled is None:
         if refused is not None:
             raise refused
         return candidate(data, method, request, split_delta_one(request, by_labels=False), steps)
-    too_many = method.too_many(data.tally.classes) if isinstance(method, Accept) else ""
+    too_many = method.too_many(data.tally.n_classes, request.limits)
     if refused is None and not too_many:
         shares = split_delta_two(request, method)
         known = bound_mix(request, data.labelled, delta=shares.mix) if shares.mix else request.known
@@ -239,20 +236,13 @@ def answer(
             by_method = candidate(data, method, replace(request, known=known), shares, steps)
             both = by_method, candidate(data, by_labels, request, shares)
             # They hold at once, so any rule may choose: the smaller sets.
-            return both[_better(data, [each.solution.thresholds for each in both], method)]
+            task = task_of(data, method, request, shares)
+            return both[method.best_of([each.solution.thresholds for each in both], data.tally, task)]
         except AssumptionError as refusal:
             # The method found it on its own, within its delta. That pays for the promise; the bounds of the misses
             # are a statement of their own, for which such a refusal is not paid.
             refused, alone = refusal, replace(alone, misses=shares.misses)
     return replace(candidate(data, by_labels, request, alone), refused=refused, too_many=too_many)
-
-
-def _better(data: Data, thresholds: Sequence[FloatArray], method: Method) -> int:
-    """The place of the thresholds that make the smaller sets, or accept more, on the target."""
-    if method.guarantee != "pac-accepted":
-        return smallest(data.tally, thresholds, data.count_labels)
-    _, target = tops_of_tally(data.tally) if data.tops is None else data.tops()
-    return int(np.argmax([target.tables(one[None], 1)[0, 1::2].sum() for one in thresholds]))
 
 
 def candidate(
@@ -267,22 +257,7 @@ def candidate(
     so their thresholds are those that make the same sets of both (docs/serving.md). A transform rounds its scores
     first, and needs no such care.
     """
-    epsilon = clean_epsilon(request.epsilon, request.contamination)
-    if not method.assumes_label_shift and data.labelled is not None and data.labelled.is_sheet:
-        epsilon = request.epsilon - request.contamination  # blank rows may have no class (Lemma 5 of ps-t.md)
-    task = Task(
-        epsilon=epsilon,
-        delta=shares.method if method.assumes_label_shift else shares.labels,
-        seed=request.seed,
-        count_labels=data.count_labels,
-        known=request.known,
-        contamination=request.contamination,
-        labelled=data.labelled,
-        sample=data.sample,
-        tops=data.tops,
-        steps=steps or Steps(),
-        plan_delta=DIRECT_SHARE * request.delta,  # the least share that tests by labels get
-    )
+    task = task_of(data, method, request, shares, steps)
     start = perf_counter()
     logger.info("%s looks for thresholds of %d classes", method.name, data.tally.n_classes)
     solution = method.solve(data.tally, task)
@@ -292,10 +267,8 @@ def candidate(
         assert data.labelled is not None  # require_fit asks for labels
         rows, what, n_unknown = data.labelled.counted, "labelled target rows", data.labelled.n_without_class
         n_looks = len(data.labelled.looks)  # what is said of classes holds at all of them: each has its share
-    if solution.by_label is not None or method.guarantee == "pac-accepted":
-        by_label = solution.by_label
-        made = None if by_label is None else by_label(shares.misses / n_looks).at(solution.thresholds)
-        return Answer(solution, None, method, by_label=made)
+    if solution.by_label is not None:
+        return Answer(solution, None, method, by_label=solution.by_label(shares.misses / n_looks))
     if request.class_epsilon is not None:
         limit, delta = request.class_epsilon, shares.cap / n_looks
         solution = capped(solution, rows, class_epsilon=limit, delta=delta, n_unknown=n_unknown, what=what)
@@ -304,3 +277,24 @@ def candidate(
     misses = class_miss(rows, solution.thresholds, delta=shares.misses / n_looks, n_unknown=n_unknown)
     bounds = Interval(np.minimum(misses.lower, limit), np.minimum(misses.upper, limit))
     return Answer(solution, bounds, method)
+
+
+def task_of(data: Data, method: Method, request: Request, shares: DeltaShares, steps: Steps | None = None) -> Task:
+    """What ``method`` is asked for."""
+    epsilon = clean_epsilon(request.epsilon, request.contamination)
+    if not method.assumes_label_shift and data.labelled is not None and data.labelled.is_sheet:
+        epsilon = request.epsilon - request.contamination  # blank rows may have no class (Lemma 5 of ps-t.md)
+    return Task(
+        epsilon=epsilon,
+        delta=shares.method if method.assumes_label_shift else shares.labels,
+        seed=request.seed,
+        count_labels=data.count_labels,
+        known=request.known,
+        limits=request.limits,
+        contamination=request.contamination,
+        labelled=data.labelled,
+        sample=data.sample,
+        tops=data.tops,
+        steps=steps or Steps(),
+        plan_delta=DIRECT_SHARE * request.delta,  # the least share that tests by labels get
+    )

@@ -21,7 +21,7 @@ from pacshift.scores.check import check_labels, check_rate
 from pacshift.scores.frames import index_of, is_stream, to_values
 from pacshift.tally.inputs import Role
 from pacshift.tally.same_rows import counts_sha256
-from pacshift.words.findings import are_its_labels, check_in_words, class_limit, label_shares, stated_shares
+from pacshift.words.findings import are_its_labels, check_in_words, label_shares, promised_limits, stated_shares
 from pacshift.words.verdicts import VERDICTS, Verdict
 from pacshift.words.visible import visible
 
@@ -83,9 +83,6 @@ class Check:
         Whether no more was missed among these rows than was asked for, in all and of any class with a limit.
     promised : bool
         Whether the certificate promises a share of the target.
-    of_accepted : bool
-        Whether the verdict, the error and its interval are about the rows whose top label is accepted
-        (``pacshift.accept``), and not about all of them.
     one_label_interval : Interval
         Exact interval of the error among sets with one label, at ``level``; ``[0, 1]`` if there are none.
     alone_interval : Interval
@@ -124,7 +121,6 @@ class Check:
     seen_as: Role | None = field(repr=False)
     within: bool = field(repr=False)
     promised: bool = field(repr=False)
-    of_accepted: bool = field(default=False, repr=False)
 
     def __repr__(self) -> str:
         return f"{self.shown.word}: {self.text}"
@@ -139,7 +135,7 @@ class Check:
     @property
     def error(self) -> float:
         """Share of the rows whose set misses the true label; of those that are accepted, where some are."""
-        return self.evaluation.one_label_error if self.of_accepted else self.evaluation.error
+        return self.missed / self.n_judged if self.n_judged else float("nan")
 
 
 @did_you_mean
@@ -267,31 +263,25 @@ def _judged(
     def named(marked: BoolArray) -> tuple[Label, ...]:
         return tuple(classes[label] for label in np.flatnonzero(marked).tolist())
 
-    # Given how many rows are accepted, how many of them are wrong is binomial (docs/methods/accept.md, Lemma 5).
-    judged = (counts.alone, counts.alone_misses) if certificate.accepts else (counts.rows, counts.misses)
-    n_judged, n_missed = (int(each.sum()) for each in judged)
+    errors, judged = certificate.rule.judged(counts)
+    n_missed, n_judged = int(errors.sum()), int(judged.sum())
     interval = clopper_pearson(n_missed, n_judged, delta=1 - level)
     # The most misses whose interval lies below epsilon, and the most hits whose interval lies above it.
     few, hits = (binomial_cut(n_judged, epsilon=share, delta=(1 - level) / 2) for share in (epsilon, 1 - epsilon))
     above, kept, apart = tuple[Label, ...](), tuple[Label, ...](), tuple[Label, ...]()
     verdict: CheckVerdict
-    stated, limit = stated_shares(certificate), class_limit(certificate)
+    stated, limits = stated_shares(certificate), promised_limits(certificate)
     if stated is not None:
         seen = label_shares(evaluation, level)
         apart = named((seen.lower > stated.upper) | (seen.upper < stated.lower))
-    if limit is not None:  # promised for every class: the intervals hold together
-        together = clopper_pearson(counts.misses, counts.rows, delta=(1 - level) / len(classes))
-        above, kept = named(together.lower > limit), named(together.upper <= limit)
-    if (limits := certificate.label_error) is not None:  # promised for these labels: the intervals hold together
-        together = clopper_pearson(counts.alone_misses, counts.alone, delta=(1 - level) / (limits < 1).sum())
-        small = (together.upper <= limits) | np.isposinf(certificate.thresholds)  # or never accepted
+    if limits is not None:  # the intervals of all limits hold together
+        together = clopper_pearson(errors, judged, delta=(1 - level) / (limits < 1).sum())
+        small = (together.upper <= limits) | certificate.rule.never_errs
         above, kept = named(together.lower > limits), named(small & (limits < 1))
     within = bool(n_judged) and n_missed <= epsilon * n_judged
-    if limit is not None:
-        within = within and bool((counts.misses <= limit * counts.rows).all())
     if limits is not None:
-        within = within and bool((counts.alone_misses <= limits * counts.alone).all())
-    promised, verdict = certificate.guarantee in ("pac-target", "pac-accepted"), "not-proven"
+        within = within and bool((errors <= limits * judged).all())
+    promised, verdict = certificate.guarantee == "pac-target", "not-proven"
     if interval.upper <= epsilon:
         verdict = "kept" if promised else "within-epsilon"
     if are_its_labels(seen_as, certificate):
@@ -327,7 +317,6 @@ def _judged(
         seen_as=seen_as,
         within=within,
         promised=promised,
-        of_accepted=certificate.accepts,
     )
     return replace(found, text=visible(check_in_words(found, certificate), keep="\n"))
 

@@ -11,8 +11,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from pacshift.acceptance.tops import TopScoreTable
 from pacshift.arrays import Label, LabelsLike, ScoresLike, scipy
 from pacshift.certificate import Certificate
@@ -23,8 +21,6 @@ from pacshift.files.writing import PathLike
 from pacshift.labels.labelled import by_sheet, by_tally, split_at_random
 from pacshift.labels.sheet import LabelSheet
 from pacshift.methods import Method
-from pacshift.methods.accept import tops_of_tally
-from pacshift.methods.base import options_of
 from pacshift.methods.guarantee import promises_target
 from pacshift.parallel import in_background
 from pacshift.paths.labelled import CountLabels, LabelledTarget, RowsToPlan
@@ -164,7 +160,7 @@ def count(
             epsilon=request.epsilon,
             delta=request.delta,
             contamination=request.contamination,
-            limits=options_of(method).get("label_error"),
+            limits=request.limits if method.rule.of_labels else None,
         )
         return replace(data, labelled=rows)
     if target is None or target.labels != "some":
@@ -209,20 +205,13 @@ def looked_at(
     )
 
 
-def cut_of(certificate: Certificate) -> fold.Cut:
+def maker_of(certificate: Certificate) -> fold.SetMaker:
     """What makes the sets of a certificate."""
-    return fold.Cut(certificate.thresholds, certificate.own_transform(), **certificate.rule)
+    return fold.SetMaker(certificate.rule, certificate.own_transform())
 
 
 def measured(certificate: Certificate, data: Data) -> Certificate:
-    """The certificate with the sizes of the target's sets, where these can be counted."""
-    if data.target is not None:
-        (set_sizes,) = fold.sizes(data.target, [cut_of(certificate)])
-    elif certificate.accepts:  # what a tally accepts, its cells tell
-        _, target = tops_of_tally(data.tally)
-        counts = target.tables(certificate.thresholds[None], 1)[0, :, 0]
-        asked, kept = counts.reshape(-1, 2).sum(axis=0).astype(int)
-        set_sizes = np.array([0, kept, *[0] * (len(certificate.classes) - 2), asked])
-    else:
-        return certificate
-    return replace(certificate, set_sizes=set_sizes)
+    """The certificate with the sizes of target sets."""
+    if data.target is None:
+        return replace(certificate, set_sizes=certificate.rule.sizes_in(data.tally))
+    return replace(certificate, set_sizes=fold.sizes(data.target, [maker_of(certificate)])[0])

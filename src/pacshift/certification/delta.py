@@ -62,6 +62,6 @@ def split_delta_two(request: Request, method: Method) -> DeltaShares:
     # Under label shift the test refuses with its level, after which PS-T's bounds have all of δ. Where the method
     # refuses on its own, which may take its whole share, the bounds stay as they are, and PS-T's limit has 2 caps.
     # What is said of accepted labels rests on the bounds of the mix from labels too.
-    of_mix = mix if method.guarantee == "pac-accepted" else 0.0
+    of_mix = mix if method.rule.of_labels else 0.0
     misses = (delta - ASSUMPTION_SHARE * delta - of_mix - 3 * cap) / 2
     return DeltaShares(method=rest, mix=mix, labels=labels, cap=cap, misses=misses)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pacshift.arrays import Label, RngLike
+from pacshift.arrays import FloatArray, Label, RngLike
 from pacshift.bounds import Interval
 from pacshift.defaults import DELTA, EPSILON
 from pacshift.errors import InputError, param
@@ -15,6 +15,7 @@ from pacshift.methods.base import takes_labels
 from pacshift.methods.guarantee import needs_labels, promises_target
 from pacshift.mix.prevalence import check_known_mix
 from pacshift.scores.check import check_rate, check_seed
+from pacshift.scores.names import by_class
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -24,12 +25,15 @@ class Request:
     epsilon: float
     delta: float
     class_epsilon: float | None = None
+    label_error: float | Mapping[Any, float] | None = None
     contamination: float = 0.0
     seed: int = 0
     known_mix: Mapping[Any, Any] | None = None
     classes: tuple[Label, ...] | None = None
     known: Interval | None = None
     """``known_mix`` in the order of ``classes``."""
+    limits: FloatArray | None = None
+    """``class_epsilon`` or ``label_error`` in the order of ``classes``: 1 where there is none."""
 
     def for_classes(self, classes: tuple[Label, ...]) -> "Request":
         """The request with what is said class by class in the order of the classes, or an InputError."""
@@ -38,6 +42,9 @@ class Request:
         return replace(
             self,
             classes=classes,
+            limits=check_limits(self.class_epsilon, classes)
+            if self.label_error is None
+            else check_limits(self.label_error, classes),
             known=None if self.known_mix is None else check_known_mix(self.known_mix, classes),
         )
 
@@ -45,7 +52,7 @@ class Request:
         """The request without what ``method`` has no use for: promises about the target."""
         if promises_target(method):
             return self
-        return replace(self, class_epsilon=None, contamination=0.0, known_mix=None, known=None)
+        return replace(self, class_epsilon=None, limits=None, contamination=0.0, known_mix=None, known=None)
 
 
 def check_request(
@@ -53,6 +60,7 @@ def check_request(
     epsilon: float = EPSILON,
     delta: float = DELTA,
     class_epsilon: float | None = None,
+    label_error: float | Mapping[Any, float] | None = None,
     contamination: float = 0.0,
     known_mix: Mapping[Any, Any] | None = None,
     rng: RngLike = None,
@@ -76,10 +84,32 @@ def check_request(
         epsilon=allowed,
         delta=check_rate(delta, "delta"),
         class_epsilon=None if class_epsilon is None else check_rate(class_epsilon, "class_epsilon"),
+        label_error=checked_limits(label_error),
         contamination=share,
         seed=check_seed(rng),
         known_mix=known_mix,
     )
+
+
+def checked_limits(label_error: float | Mapping[Any, float] | None) -> float | dict[Any, float] | None:
+    """The limits as they were asked for, or an InputError; the classes are not known yet."""
+    if label_error is None or not isinstance(label_error, Mapping):
+        return None if label_error is None else check_rate(label_error, "label_error")
+    return {label: check_rate(limit, "label_error") for label, limit in label_error.items()} or None
+
+
+def check_limits(asked: float | Mapping[Any, float] | None, classes: tuple[Label, ...]) -> FloatArray | None:
+    """The limit of each class; 1, which no error exceeds, where there is none.
+
+    >>> check_limits({"sick": 0.1}, ("healthy", "sick"))
+    array([1. , 0.1])
+    """
+    if asked is None or not isinstance(asked, Mapping):
+        return None if asked is None else np.full(len(classes), float(asked))
+    limits = np.ones(len(classes))
+    for label, limit in by_class(asked, classes, "label_error").items():
+        limits[label] = limit
+    return limits
 
 
 def require_fit(method: Method, request: Request, *, has_labels: bool = False) -> None:

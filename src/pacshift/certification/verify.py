@@ -195,7 +195,7 @@ def verify(
     now = None if recomputed is None else recomputed.provenance
     origin, unverified = compare_origins(stored, now, named=named)
     if recomputed is not None and now is not None:
-        recomputed = recomputed.without_empty_sets() if stored.never_empty else recomputed
+        recomputed = recomputed.without_empty_sets() if stored.rule.never_empty else recomputed
         recomputed = recomputed if stored.set_sizes is None else measured(recomputed, data)
         same_code = all(getattr(provenance, name) == getattr(now, name) for name in MADE_BY.values())
         differences = compare(stored, recomputed, same_code=same_code)
@@ -231,8 +231,13 @@ def request_of(certificate: Certificate) -> Request:
     known, known_mix = certificate.known_mix, None
     if known is not None:
         known_mix = dict(zip(certificate.classes, zip(known.lower, known.upper, strict=True), strict=True))
-    same = ("epsilon", "delta", "class_epsilon", "contamination")
+    same = ("epsilon", "delta", "contamination")
     promised = {name: getattr(certificate, name) for name in same}
+    if (limits := certificate.limits) is not None:
+        pairs = zip(certificate.classes, limits.tolist(), strict=True)
+        each = {label: limit for label, limit in pairs if limit < 1}
+        same_limit = float(limits[0]) if (limits == limits[0]).all() else each
+        promised[certificate.rule.limit_name] = same_limit
     return check_request(**promised, known_mix=known_mix, rng=certificate.provenance.seed)
 
 

@@ -96,7 +96,7 @@ def _document(certificate: "Certificate", outcome: "Check") -> dict[str, object]
         "in_words": outcome.text,
         **promised,
         "rows": result.n,
-        **({"rows_judged": outcome.n_judged} if outcome.of_accepted else {}),
+        "rows_judged": outcome.n_judged,
         "error": options.finite_or_none(outcome.error),
         **{name: getattr(result, name) for name in ("size", "empty")},
         "error_interval": [outcome.lower, outcome.upper],
@@ -133,6 +133,7 @@ def _show(certificate: "Certificate", outcome: "Check") -> None:
     import numpy as np
 
     from pacshift.words.display import MAX_ROWS
+    from pacshift.words.rules import words_of
 
     result, stated, console = outcome.evaluation, certificate.class_miss, results()
     console.print(f"[{COLOURS[outcome.shown.tone]}]{outcome.shown.word}[/]: {plain(outcome.text)}")
@@ -158,18 +159,19 @@ def _show(certificate: "Certificate", outcome: "Check") -> None:
     if is_cut:
         table.add_row(f"... the most missed of {len(certificate.classes)}; --json has all")
     table.add_section()
-    promised = certificate.guarantee in ("pac-target", "pac-accepted")
+    promised = certificate.guarantee == "pac-target"
     promise = f"at most {given(certificate.epsilon)}" if promised else "-"
-    which, size = ("accepted", "1.000") if outcome.of_accepted else ("all", mean_size(result.size))
+    which, size = words_of(certificate.rule).check_row(mean_size(result.size))
     add(which, outcome.n_judged, outcome.error, (outcome.lower, outcome.upper), promise, size, style="bold")
 
     def add_alone(label: int, which: str, says: str) -> None:
         count, ends = int(result.alone_counts[label]), _ends(outcome.alone_interval, label)
         add(f"{which} {certificate.classes[label]!r}", count, result.alone_error[label], ends, says, "1.000")
 
-    if outcome.of_accepted and certificate.accepted_error is not None:
-        for label in shown:
-            low, high = _ends(certificate.accepted_error, label)
+    wrong = certificate.accepted_error
+    if certificate.rule.of_labels:
+        for label in [] if wrong is None else shown:
+            low, high = _ends(wrong, label)  # type: ignore[arg-type]
             add_alone(label, "accepted as", between(low, high))
     elif result.one_label:
         alone, n_alone = outcome.one_label_interval, int(result.alone_counts.sum())

@@ -8,7 +8,6 @@ import typer
 from pacshift.cli import options
 from pacshift.cli.console import note, print_json, progress, results, say_written
 from pacshift.cli.options import basic
-from pacshift.words.numbers import percent
 
 
 def predict(
@@ -33,7 +32,7 @@ def predict(
     from pacshift.cli.certificates import warn_before_use
     from pacshift.cli.inputs import note_left_out_rows
     from pacshift.files.reading import require_regular
-    from pacshift.words.statements import size_words
+    from pacshift.words.rules import words_of
 
     require_regular(certificate_file)  # that it is missing is the first thing to say
     options.check_output(out, [certificate_file, *table])
@@ -60,9 +59,5 @@ def predict(
         print_json({"sets": str(out), **counts, "set_sizes": written.set_sizes.tolist()})
     else:
         sizes = written.set_sizes
-        if certificate.accepts:
-            kept = percent(sizes[1] / max(sizes.sum(), 1))
-            results().print(f"{sizes.sum():,} rows, {kept} accepted. Ask a person where the set has every label.")
-        else:
-            results().print(f"{sizes.sum():,} sets: {size_words(sizes)}")
+        results().print(words_of(certificate.rule).written(sizes))
         say_written(out)

@@ -8,12 +8,11 @@ is PS-T (``pacshift.paths.labelled``).
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from pacshift.acceptance.tops import TopScoreTable
-from pacshift.arrays import IntArray, Label
+from pacshift.arrays import FloatArray, IntArray, Label
 from pacshift.bounds import ROUNDING, Interval, binomial_lower, binomial_upper, clean_shares
 from pacshift.errors import AssumptionError, InputError, UnfinishedSheetError, param
 from pacshift.labels.sheet import NOT_ASKED, UNKNOWN, LabelSheet, RowDraw
@@ -129,7 +128,7 @@ def by_sheet(
     epsilon: float,
     delta: float,
     contamination: float = 0.0,
-    limits: Any = None,
+    limits: FloatArray | None = None,
 ) -> LabelledTarget:
     """The labels of a sheet up to its last complete look, with rows that are not on it to plan with.
 
@@ -159,7 +158,7 @@ def split_at_looks(
     tally: Tally,
     *,
     contamination: float,
-    limits: Any = None,
+    limits: FloatArray | None = None,
     within_reach: bool = False,
 ) -> list[LabelledTarget]:
     """The rows of a sheet at each of its looks, or at those that its labels say something about.

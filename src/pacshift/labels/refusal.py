@@ -74,7 +74,6 @@ def with_next_steps(
     tally, plan = data.tally, sheet_plan(request.epsilon, request.delta, data.tally.n_target)
     promised = {name: getattr(request, name) for name in ("epsilon", "delta", "class_epsilon", "contamination")}
     counted = {name: getattr(tally, name) for name in ("n_source", "n_target", "n_classes")}
-    accepts = method.guarantee == "pac-accepted"
     attempt = Attempt(
         **promised,
         **counted,
@@ -82,10 +81,10 @@ def with_next_steps(
         has_known_mix=request.known is not None,
         looks=() if plan is None else plan.looks,
         with_method=None if takes_labels(method) else PSLP.name,
-        verb="accept" if accepts else "calibrate",
+        verb=method.rule.verb,
         has_target_groups=tally.target_grouped is not None,
     )
-    sizes = () if plan is None or accepts else expected_sizes(data, request, plan)
+    sizes = () if plan is None or method.rule.of_labels else expected_sizes(data, request, plan)
     if plan is None:
         ways = too_small(attempt)
     else:

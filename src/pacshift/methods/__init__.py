@@ -90,8 +90,10 @@ def resolve_method(method: str | Method) -> Method:
     if isinstance(method, str):
         return METHODS[method_name(method)]()
     chosen = check_method(method)
-    if chosen.guarantee == "pac-accepted":
-        raise InputError(f"method {chosen.name} makes no sets of its own: call pacshift.accept instead.")
+    if chosen.rule.verb != "calibrate":
+        raise InputError(
+            f"method {chosen.name} makes no sets of its own: call pacshift.{chosen.rule.verb} instead."
+        )
     known = METHODS.get(chosen.name, type(chosen))
     promised = (chosen.guarantee, chosen.any_mix) == (known.guarantee, known.any_mix)
     if not (promised and isinstance(chosen, known)):

@@ -4,10 +4,9 @@ methods.
 The mathematics is in ``pacshift.acceptance``, the proof on its page (docs/methods/accept.md).
 """
 
-from contextlib import suppress
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -23,14 +22,14 @@ from pacshift.acceptance.plan import (
 )
 from pacshift.acceptance.tops import TALLY_CUTS, TopScoreTable
 from pacshift.acceptance.wealth import WealthTest, label_loss, loss
-from pacshift.arrays import BoolArray, FloatArray, Label
+from pacshift.arrays import BoolArray, FloatArray
 from pacshift.bounds import Interval, binomial_cdf, clopper_pearson
 from pacshift.errors import InputError, param
 from pacshift.methods.base import AcceptedByLabel, Method, Solution, Task
 from pacshift.methods.guarantee import needs_labels
 from pacshift.mix.region import PrevalenceRegion, prevalence_region, within_known
 from pacshift.paths.labelled import LabelledTarget
-from pacshift.scores.names import by_class
+from pacshift.rows.rule import AcceptRule
 from pacshift.tally import Tally
 from pacshift.tally.grid import single_cuts
 from pacshift.words.numbers import given, up
@@ -54,32 +53,6 @@ MAX_CLASSES = 200
 LIMITED = "a rule must also keep the limit of every label."
 NO_LABEL = "no rule passes: by the rows that plan, no label would be shown to keep its limit. Add rows."
 
-LabelError: TypeAlias = float | tuple[tuple[Label, float], ...] | None
-"""Limits of the error among what is accepted as a label: one for every label, or pairs of a label and its own."""
-
-
-def limits_of(label_error: LabelError, classes: tuple[Label, ...]) -> FloatArray:
-    """The limit of each label; 1, which no error exceeds, where there is none.
-
-    >>> limits_of((("sick", 0.1),), ("healthy", "sick"))
-    array([1. , 0.1])
-    """
-    if label_error is None or isinstance(label_error, float):
-        return np.full(len(classes), 1.0 if label_error is None else label_error)
-    found = np.ones(len(classes))
-    for label, limit in by_class(dict(label_error), classes, "label_error").items():
-        found[label] = limit
-    return found
-
-
-def require_limits(label_error: Any, classes: tuple[Label, ...]) -> None:
-    """ValueError if a file says something else than limits of labels."""
-    with suppress(TypeError, ValueError, InputError):
-        limits = limits_of(label_error, classes)
-        if limits.dtype.kind == "f" and ((limits > 0) & (limits <= 1)).all():
-            return
-    raise ValueError(f"{param('label_error')} must be limits of labels, got {str(label_error)[:80]!r}")
-
 
 @dataclass(frozen=True)
 class Accept(Method):
@@ -89,45 +62,47 @@ class Accept(Method):
     rows, up to the first failure, so that no share of δ is paid for their number. With limits of labels a rule
     passes if it passes all of its tests, each at the same level (Lemma 6 of the page).
 
-    Parameters
-    ----------
-    label_error : float, pairs of label and float, or None
-        Limits of the error among what is accepted as a label.
-
     Examples
     --------
-    >>> Accept().guarantee, Accept().assumes_label_shift
-    ('pac-accepted', True)
+    >>> Accept().rule.kind, Accept().assumes_label_shift
+    ('accept', True)
     """
-
-    label_error: LabelError = None
 
     name = "ACCEPT"
     idea = "accepts the top label where its score is high enough, and asks elsewhere"
-    guarantee = "pac-accepted"
-    tests_assumption = True
+    guarantee = "pac-target"
+    rule = AcceptRule
     needs_target = True
     uses_known_mix = True
 
-    def too_many(self, classes: tuple[Label, ...]) -> str:
+    def too_many(self, n_classes: int, limits: FloatArray | None) -> str:
         """Why so many classes or limits cannot be tested under label shift; "" if they can."""
-        n_limits = int((limits_of(self.label_error, classes) < 1).sum())
-        if len(classes) > MAX_CLASSES:
-            return f"accept takes up to {MAX_CLASSES} classes under label shift, got {len(classes)}."
+        n_limits = 0 if limits is None else int((limits < 1).sum())
+        if n_classes > MAX_CLASSES:
+            return f"accept takes up to {MAX_CLASSES} classes under label shift, got {n_classes}."
         if n_limits > MAX_TESTED:
-            return f"label_error takes up to {MAX_TESTED} labels under label shift, got {n_limits}."
+            return f"{param('label_error')} takes up to {MAX_TESTED} labels under label shift, got {n_limits}."
         return ""
+
+    @property
+    def by_labels(self) -> Method:
+        return AcceptByLabels()
+
+    def best_of(self, thresholds: Sequence[FloatArray], tally: Tally, task: Task) -> int:
+        """The place of those that accept most of the target."""
+        _, target = tops_of_tally(tally) if task.tops is None else task.tops()
+        return int(np.argmax([target.tables(one[None], 1)[0, 1::2].sum() for one in thresholds]))
 
     def solve(self, tally: Tally, task: Task) -> Solution:
         """Find one threshold per predicted label ("Theorem" of the page)."""
         n_classes, level = tally.n_classes, (1 - REGION_SHARE) * task.delta
-        if reason := self.too_many(tally.classes):
+        if reason := self.too_many(n_classes, task.limits):
             way = "Label" if n_classes > MAX_CLASSES else "Limit those that matter most, or label"
             raise InputError(
                 f"{reason} {way} a random sample of the target: {param('labelled=')} or "
                 f"{param('target_labels=')}, where there is no limit."
             )
-        limits = limits_of(self.label_error, tally.classes)
+        limits = np.ones(tally.n_classes) if task.limits is None else task.limits
         labels: list[int] = np.flatnonzero(limits < 1).tolist()
         limited = {label: label_loss(n_classes, label, limits[label]) for label in labels}
         region = prevalence_region(
@@ -170,14 +145,22 @@ class Accept(Method):
         box = within_known(region.prevalence, task.known, 0.0)
         if kept is None or not used[kept].any():
             reasons = beside_limits(nothing_passes(tally, task, region, float(scores.min())), limits, used)
-            return Solution(np.full(n_classes, np.inf), prevalence=box, accuracy=region.accuracy, reasons=reasons)
+            never = np.full(n_classes, np.inf)
+            return Solution(
+                never, prevalence=box, accuracy=region.accuracy, reasons=reasons, by_label=nothing_to_say
+            )
 
         def by_label(beside: float) -> AcceptedByLabel:
             plan = by_rule[kept], mix
-            return table_by_label(test, counted[kept], seen[kept], plan, (beside - REGION_SHARE * task.delta) / 4)
+            level = (beside - REGION_SHARE * task.delta) / 4
+            return table_by_label(test, counted[kept], seen[kept], plan, level).at(thresholds)
 
         thresholds = single_cuts(path[kept])
         return Solution(thresholds, prevalence=box, accuracy=region.accuracy, by_label=by_label)
+
+
+def nothing_to_say(_level: float) -> None:
+    """Where nothing is accepted, there is nothing to say of labels."""
 
 
 def tops_of_tally(tally: Tally) -> tuple[TopScoreTable, TopScoreTable]:
@@ -263,22 +246,16 @@ def beside_limits(reason: str, limits: FloatArray, used: BoolArray) -> tuple[str
 class AcceptByLabels(Method):
     """The loosest of a sequence of rules that passes exact tests on labelled target rows.
 
-    Parameters
-    ----------
-    label_error : float, pairs of label and float, or None
-        Limits of the error among what is accepted as a label.
-
     Examples
     --------
-    >>> AcceptByLabels().guarantee, AcceptByLabels().assumes_label_shift
-    ('pac-accepted', False)
+    >>> AcceptByLabels().rule.kind, AcceptByLabels().assumes_label_shift
+    ('accept', False)
     """
-
-    label_error: LabelError = None
 
     name = "ACCEPT-T"
     idea = "an exact test on labelled target rows of what is accepted; assumes nothing about the shift"
-    guarantee = "pac-accepted"
+    guarantee = "pac-target"
+    rule = AcceptRule
     assumes_label_shift = False
     needs_target = True
     needs_labels = True
@@ -291,7 +268,7 @@ class AcceptByLabels(Method):
         rows = labelled.looks[labelled.look]
         level, unknown = task.delta / len(labelled.looks), labelled.n_unknown  # all looks hold together
         test = labelled.tops or TopScoreTable.of_cells(labelled.test.source_cells, labelled.test.source_kind)
-        limits = limits_of(self.label_error, tally.classes)
+        limits = np.ones(tally.n_classes) if task.limits is None else task.limits
         planned = (task.plan_delta or task.delta) / len(labelled.looks)  # one sequence at every share (Lemma 7)
         path = planned_by_labels(labelled, tally, limits, error=task.epsilon, rows=rows, level=planned)
         tables, kept = test.tables(path, tally.n_classes), None
@@ -315,9 +292,14 @@ class AcceptByLabels(Method):
                 f"no rule passes: on the {rows:,} labelled target rows of the test, not even the strictest rule "
                 f"shows that at most {given(task.epsilon)} are wrong among what it accepts. Label more rows."
             )
-            return Solution(np.full(tally.n_classes, np.inf), reasons=beside_limits(reason, limits, used))
-        by_label = partial(table_by_labels, tables[kept], unknown + labelled.n_blank)
-        return Solution(single_cuts(path[kept]), by_label=by_label)
+            reasons, never = beside_limits(reason, limits, used), np.full(tally.n_classes, np.inf)
+            return Solution(never, reasons=reasons, by_label=nothing_to_say)
+
+        def by_label(beside: float) -> AcceptedByLabel:
+            return table_by_labels(tables[kept], unknown + labelled.n_blank, beside).at(thresholds)
+
+        thresholds = single_cuts(path[kept])
+        return Solution(thresholds, by_label=by_label)
 
 
 def few_are_wrong(wrong: float, total: float, *, error: float, delta: float) -> bool:

@@ -3,9 +3,10 @@
 Everything the package says about a method (certificate, report, command line) is read from these facts.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
-from typing import Any, ClassVar, Literal, Protocol, TypeVar, get_args, get_origin
+from typing import Any, ClassVar, Literal, TypeVar, get_args, get_origin
 
 import numpy as np
 
@@ -14,9 +15,10 @@ from pacshift.arrays import FloatArray
 from pacshift.bounds import Interval
 from pacshift.errors import InputError, param
 from pacshift.methods.guarantee import Guarantee
-from pacshift.paths.labelled import LabelledTarget
+from pacshift.paths.labelled import LabelledTarget, smallest
 from pacshift.paths.sample import RowSample
 from pacshift.progress import Steps
+from pacshift.rows.rule import Rule, SetRule
 from pacshift.tally import Tally
 from pacshift.words.numbers import one_of
 
@@ -42,6 +44,8 @@ class Task:
     known : Interval, optional
         Bounds of the target's label mix that the user is sure of and, for methods with ``uses_known_mix``, that
         labels of target rows prove. A method may use them to make sets smaller. They may depend on the target.
+    limits : array of shape (K,), optional
+        Of what is accepted as each label at most this share may be wrong; 1 where no limit was asked for.
     contamination : float
         Share of the target that need not be label-shifted. ``epsilon`` allows for it already; a method that looks
         at target counts must allow for it too.
@@ -65,6 +69,7 @@ class Task:
     seed: int = 0
     count_labels: Callable[[Sequence[FloatArray]], list[float]] | None = None
     known: Interval | None = None
+    limits: FloatArray | None = None
     contamination: float = 0.0
     labelled: LabelledTarget | None = None
     sample: Callable[[], RowSample] | None = None
@@ -116,14 +121,14 @@ class Solution:
     reasons: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     tuned_on: str = ""
-    by_label: Callable[[float], AcceptedByLabel] | None = None
+    by_label: Callable[[float], AcceptedByLabel | None] | None = None
 
 
-class Method(Protocol):
-    """A method: its facts, and ``solve``. Inherit from this class to get the defaults.
+class Method(ABC):
+    """A method: its facts, and ``solve``. A method of your own inherits from this class.
 
-    Any object that has all the facts and ``solve`` is a method. It need not be listed in ``METHODS`` to be used,
-    saved, loaded, explained or shown in a report. Options are the fields of a (frozen) dataclass.
+    It need not be listed in ``METHODS`` to be used, saved, loaded, explained or shown in a report. Options are the
+    fields of a (frozen) dataclass.
 
     Attributes
     ----------
@@ -131,7 +136,9 @@ class Method(Protocol):
         What certificates call the method.
     idea : str
         One line that says how it works.
-    guarantee : {"pac-target", "pac-accepted", "pac-source", "marginal", "none"}
+    rule : {SetRule, AcceptRule}
+        What is done with scores at the thresholds that ``solve`` finds.
+    guarantee : {"pac-target", "pac-source", "marginal", "none"}
         What it promises; ``"none"`` unless a method says otherwise.
     any_mix : bool
         Whether the promise holds for every label mix of the target, and so within each class.
@@ -139,8 +146,6 @@ class Method(Protocol):
         Whether a promise about the target rests on label shift; else on labelled target rows.
     extra_assumption : str
         What the promise assumes beyond label shift, in one or two full sentences; may depend on the options.
-    tests_assumption : bool
-        Whether ``solve`` raises ``AssumptionError`` where the counts contradict label shift.
     default_score : str
         The score transform used unless the user chooses another.
     needs_target : bool
@@ -174,10 +179,10 @@ class Method(Protocol):
 
     name: ClassVar[str]
     idea: ClassVar[str] = ""
+    rule: ClassVar[type[Rule]] = SetRule
     guarantee: ClassVar[Guarantee] = "none"
     any_mix: ClassVar[bool] = False
     assumes_label_shift: ClassVar[bool] = True
-    tests_assumption: ClassVar[bool] = False
     default_score: ClassVar[str] = "probability"
     needs_target: ClassVar[bool] = False
     needs_predicted: ClassVar[bool] = True
@@ -190,10 +195,26 @@ class Method(Protocol):
     version: ClassVar[str] = "1"
 
     @property
+    def by_labels(self) -> "Method":
+        """Who certifies in this method's place by labelled target rows alone, whatever the shift."""
+        from pacshift.methods.ps_t import PST
+
+        return PST()
+
+    def too_many(self, n_classes: int, limits: FloatArray | None) -> str:
+        """Why so many classes or limits cannot be tested under label shift; "" if they can."""
+        return ""
+
+    def best_of(self, thresholds: Sequence[FloatArray], tally: Tally, task: Task) -> int:
+        """The place of the most useful of thresholds that all hold: those with the smallest sets."""
+        return smallest(tally, thresholds, task.count_labels)
+
+    @property
     def extra_assumption(self) -> str:
         """What the promise assumes beyond label shift; "" if nothing."""
         return ""
 
+    @abstractmethod
     def solve(self, tally: Tally, task: Task) -> Solution:
         """Find one threshold per class.
 
@@ -209,10 +230,6 @@ class Method(Protocol):
         Solution
             Thresholds, and what else the method computed.
         """
-        ...
-
-
-FACT_TYPES = {fact: type(getattr(Method, fact, "")) for fact in Method.__annotations__} | {"extra_assumption": str}
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +240,7 @@ class MethodFacts:
     ----------
     idea, extra_assumption : str
         How the method works; what it assumes beyond label shift.
-    any_mix, tests_assumption, needs_weights, assumes_label_shift : bool
+    any_mix, needs_weights, assumes_label_shift : bool
         As described in ``Method``.
     version : str
         As described in ``Method``; "" if it is unknown.
@@ -235,7 +252,6 @@ class MethodFacts:
     idea: str = ""
     any_mix: bool = False
     extra_assumption: str = ""
-    tests_assumption: bool = False
     needs_weights: bool = False
     version: str = ""
     assumes_label_shift: bool = True
@@ -268,24 +284,22 @@ def score_for(method: Method, score: Score | None) -> str | Score:
 
 
 def check_method(method: Any) -> Method:
-    """``method`` itself if it has all the facts and ``solve``, else an InputError that names what is missing."""
+    """``method`` itself if it is one with a name and a known guarantee, else an InputError."""
     if isinstance(method, type):
         raise InputError(
             f"{param('method')} must be an object, got the class {method.__name__}: write {method.__name__}()."
         )
-    wrong = [fact for fact, kind in FACT_TYPES.items() if not isinstance(getattr(method, fact, None), kind)]
-    if wrong or not callable(getattr(method, "solve", None)):
+    if not isinstance(method, Method) or not isinstance(getattr(method, "name", None), str):
         raise InputError(
-            f"{param('method')} must be a name or a method object (PSLP(), PSW(), ... or your own), got "
-            f"{method!r}, which lacks {', '.join(wrong) or 'solve'}. Inherit from pacshift.methods.Method."
+            f"{param('method')} must be a name or a method object (PSLP(), PSW(), ... or yours), got {method!r}. "
+            "A method of your own inherits from pacshift.methods.Method and has a name."
         )
     if method.guarantee not in get_args(Guarantee):
         raise InputError(
             f"method {method.name}: guarantee must be one of {', '.join(get_args(Guarantee))}, "
             f"got {method.guarantee!r}."
         )
-    checked: Method = method
-    return checked
+    return method
 
 
 def one_threshold(tally: Tally, threshold: float) -> FloatArray:
@@ -307,4 +321,4 @@ def one_threshold(tally: Tally, threshold: float) -> FloatArray:
 
 def takes_labels(method: Method) -> bool:
     """Whether labels of the target can help: only thresholds of a PAC promise on this target may be replaced."""
-    return method.guarantee in ("pac-target", "pac-accepted") and not method.any_mix
+    return method.guarantee == "pac-target" and not method.any_mix

@@ -5,9 +5,9 @@ from typing import Literal, Protocol, TypeAlias
 
 from pacshift.errors import param
 
-Guarantee: TypeAlias = Literal["pac-target", "pac-accepted", "pac-source", "marginal", "none"]
-"""What a method promises: PAC on the target, PAC for what is accepted there, PAC on the source only, on average
-over calibrations, nothing."""
+Guarantee: TypeAlias = Literal["pac-target", "pac-source", "marginal", "none"]
+"""What a method promises of its rule's errors: PAC on the target, PAC on the source only, on average over
+calibrations, nothing."""
 
 
 class HasGuarantee(Protocol):
@@ -39,13 +39,6 @@ MEANINGS: dict[Guarantee, Meaning] = {
         promises_target=True,
         legend="at most epsilon of the target missed, with confidence 1 - delta, if label shift holds (PS-T: if "
         "the labels are a random sample)",
-    ),
-    "pac-accepted": Meaning(
-        in_short="accepted",
-        title="promise about what is accepted",
-        tone="good",
-        promises_target=True,
-        legend="at most epsilon of the accepted target cases wrong, with confidence 1 - delta",
     ),
     "marginal": Meaning(
         in_short="target, on average",

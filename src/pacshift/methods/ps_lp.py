@@ -67,7 +67,6 @@ class PSLP(Method):
     name = "PS-LP"
     idea = "the default: proves two families of thresholds and keeps the smaller sets"
     guarantee = "pac-target"
-    tests_assumption = True
     needs_target = True
     needs_bins = True
     allows_contamination = True

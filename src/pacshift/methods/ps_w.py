@@ -29,7 +29,6 @@ class BoxedWeights(Method):
     intervals: Intervals = "hull"
 
     guarantee = "pac-target"
-    tests_assumption = True
     needs_target = True
     allows_contamination = True
     version = "2"

@@ -46,7 +46,7 @@ def check_target(target: Tally, source: Tally) -> None:
 
 def check_certificate(certificate: Certificate, source: Tally) -> None:
     """Refuse a certificate for other classes or another score, or one that accepts labels and makes no sets."""
-    if certificate.accepts:
+    if certificate.rule.of_labels:
         raise InputError(
             "a monitor watches sets, but this certificate accepts top labels (pacshift.accept). Watch one that "
             "calibrate made of the same source, and accept again where the label mix has changed."

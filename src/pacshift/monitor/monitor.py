@@ -16,7 +16,7 @@ from pacshift.bounds import Interval
 from pacshift.certificate import Certificate
 from pacshift.certificate.provenance import check_stamp
 from pacshift.certification.class_bounds import class_miss
-from pacshift.certification.counted import cut_of
+from pacshift.certification.counted import maker_of
 from pacshift.certification.request import Request, check_request, require_fit
 from pacshift.defaults import DELTA, EPSILON
 from pacshift.errors import InputError, param
@@ -275,7 +275,7 @@ class Monitor:
             )
 
             def count_sizes(certificate: Certificate) -> dict[str, IntArray]:
-                return {} if isinstance(rows, Tally) else {name: fold.sizes(rows, [cut_of(certificate)])[0]}
+                return {} if isinstance(rows, Tally) else {name: fold.sizes(rows, [maker_of(certificate)])[0]}
 
             def count(_file: None, _name: PeriodName) -> CountedRows:
                 sizes = {} if self.certificate is None else count_sizes(self.certificate)
@@ -478,7 +478,7 @@ class Monitor:
         if in_use is not None:
             share = source_delta(request.delta)
             band = class_miss(self._source, in_use.thresholds, delta=share)
-            band = Interval(0 * band.lower, band.upper) if in_use.never_empty else band
+            band = Interval(0 * band.lower, band.upper) if in_use.rule.never_empty else band
         (verdict, error, finding), sizes = judge(outcome, in_use, band, request), period.set_sizes
         size, empty = (estimated_size(period.target, in_use), None) if sizes is None else mean_and_empty(sizes)
         report = PeriodReport(

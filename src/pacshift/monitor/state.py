@@ -106,7 +106,7 @@ class InUse:
 def use_digest(certificate: Certificate) -> str:
     """SHA-256 of what a certificate does and for whom. When it was made and by which version does not matter."""
     origin = certificate.provenance.model_id, certificate.provenance.valid_until
-    facts = [[float(cut).hex() for cut in certificate.thresholds], certificate.never_empty, certificate.score]
+    facts = [[float(cut).hex() for cut in certificate.thresholds], certificate.rule.never_empty, certificate.score]
     return hashlib.sha256(json.dumps([*facts, *origin]).encode()).hexdigest()
 
 

@@ -373,7 +373,9 @@ def forecast(planning: Planning) -> Forecast:
     return Forecast(scores, posterior.of(log_evidence(rows.target)))
 
 
-def path_digest(labelled: LabelledTarget, source: Tally, *, epsilon: float, limits: Any = None) -> str:
+def path_digest(
+    labelled: LabelledTarget, source: Tally, *, epsilon: float, limits: FloatArray | None = None
+) -> str:
     """Fingerprint of everything that a family of thresholds is made from (Lemma 4 of ps-t.md).
 
     Without a pilot there is one family, whatever the data are. ``limits`` of the error of each label are
@@ -381,7 +383,7 @@ def path_digest(labelled: LabelledTarget, source: Tally, *, epsilon: float, limi
     """
     digest, planning = hashlib.sha256(b"one threshold"), labelled.planning
     if limits is not None:
-        digest.update(repr(limits if isinstance(limits, float) else sorted(map(repr, limits))).encode())
+        digest.update(repr(limits.tolist()).encode())
     if planning is None or not labelled.is_tuned:
         return digest.hexdigest()
     rows, aims = planning.rows, aims_of(source, epsilon=epsilon)

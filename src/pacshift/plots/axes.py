@@ -34,7 +34,6 @@ RULE = "#d5dbe1"
 
 PROMISE_MARKS: dict[Guarantee, tuple[str, dict[str, Any]]] = {
     "pac-target": (MEANINGS["pac-target"].title, {"marker": "o", "color": TARGET}),
-    "pac-accepted": (MEANINGS["pac-accepted"].title, {"marker": "D", "color": TARGET}),
     "marginal": (MEANINGS["marginal"].title, {"marker": "o", "color": TARGET, "markerfacecolor": "white"}),
     "pac-source": (MEANINGS["pac-source"].title, {"marker": "s", "color": SOURCE}),
     "none": (MEANINGS["none"].title, {"marker": "x", "color": UNDECIDED}),

@@ -250,9 +250,9 @@ def class_misses(certificate: Certificate, *, ax: Axes | None = None, most: int 
     for row, colour in enumerate(colours):  # ends: a narrow interval would be invisible without them
         ax.plot([low[row], high[row]], [row, row], "|", color=colour, markersize=9, markeredgewidth=2)
     limit_line(ax, epsilon, f"ε = {epsilon:g}, all cases", vertical=True)
-    if certificate.class_epsilon is not None:
-        ax.axvline(certificate.class_epsilon, color=LIMIT, linestyle=":", linewidth=1.5,
-                   label=f"limit per class {certificate.class_epsilon:g}")  # fmt: skip
+    if certificate.limits is not None:
+        ax.axvline(limit := float(certificate.limits.min()), color=LIMIT, linestyle=":", linewidth=1.5,
+                   label=f"limit per class {limit:g}")  # fmt: skip
     ax.set_xlim(0, min(1.0, 1.08 * max(float(high.max(initial=0)), epsilon)))
     return finish(ax, x="share of the class that is missed", percent="x")
 

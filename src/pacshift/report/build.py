@@ -1,7 +1,6 @@
 """Certificates and refusals to HTML: one file, nothing loaded from anywhere, no scripts."""
 
 import json
-import math
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,7 +21,8 @@ from pacshift.report.page import Picture, draw_all, groups_picture, render, writ
 from pacshift.rows.sets import mean_and_empty
 from pacshift.words.findings import LABELS_CERTIFY, OTHER_WAYS, too_small
 from pacshift.words.numbers import between, capital, given, mean_size, one_of, percent
-from pacshift.words.statements import accepted_share, most_changed, outside, statements
+from pacshift.words.rules import outside, words_of
+from pacshift.words.statements import most_changed, statements
 
 MAX_BARS = 4
 """Classes in a small picture of the first screen."""
@@ -114,7 +114,8 @@ def render_report(certificate: Certificate, *, comparison: Sequence[ComparisonRo
         bars=_make_bars(certificate, {line.key for line in lines}),
         outside=outside(certificate),
         promises_target=promises_target(certificate),
-        threshold_shown=threshold_shown,
+        not_promised=words_of(certificate.rule).not_promised(certificate),
+        threshold_shown=words_of(certificate.rule).threshold_shown,
         pictures=draw_all(_pictures(certificate)),
         most=MAX_CLASSES_SHOWN,
         comparison=list(comparison or ()),
@@ -179,24 +180,18 @@ def _make_bars(certificate: Certificate, keys: Collection[str]) -> list[Bars]:
         rows = [Bar(str(names[k]), f"about {percent(now[k])}", 0.0, now[k], before[k]) for k in order]
         legend = "Bar: estimate for the target. Mark: share in the source."
         pictures.append(Bars("Label mix.", legend, rows, more=cut("that changed most")))
-    misses, wrong = (None, None) if certificate.trivial else (certificate.class_miss, certificate.accepted_error)
-    if misses is not None:
-        missed = f"Bar: share of each class that is missed{outside(certificate)}; worst class in bold."
-        scale = min(1.0, 1.1 * max(float(misses.upper.max()), epsilon))
-        pictures.append(highest("Missed, by class.", missed, misses, scale))
-    if wrong is not None:
-        legend = "Bar: share of a label’s accepted cases that is wrong."
-        pictures.append(highest("Wrong, by label.", legend, wrong, 1.0))
-    share = accepted_share(certificate) if certificate.accepts else None
-    if share is not None:
-        shares = {"accepted": share, "left to a person": 1 - share}
-        pictures.append(Bars("Cases.", "Share of the target’s cases.", _shares(shares)))
-    sizes = None if certificate.trivial or certificate.accepts else certificate.set_sizes
-    if sizes is not None and (total := sizes.sum()):
-        several = "both labels" if len(names) == 2 else "several labels"
-        shares = {"one label": sizes[1] / total, several: sizes[2:].sum() / total, "empty": sizes[0] / total}
-        legend = f"Share of the target’s sets; {mean_size(mean_and_empty(sizes)[0])} labels on average."
-        pictures.append(Bars("Sets.", legend, _shares(shares)))
+    words, bounds = words_of(certificate.rule), None
+    if not certificate.trivial:
+        bounds = words.errors(certificate)
+    if bounds is not None:
+        title, legend = words.bars
+        pictures.append(
+            highest(title, legend.format(outside=outside(certificate)), bounds, words.scale(bounds, epsilon))
+        )
+    sizes = certificate.set_sizes
+    if sizes is not None and sizes.any() and not certificate.trivial:
+        title, legend, shares = words.shares(certificate)
+        pictures.append(Bars(title, legend, _shares(shares)))
     return pictures
 
 
@@ -237,16 +232,6 @@ def _origin(certificate: Certificate) -> list[tuple[str, str]]:
         left_out = f", left out: {file.left_out_in_words}" if file.left_out else ""
         terms.append((f"Read as {file.role}", f"{file.name}{rows}{left_out}, SHA-256 {file.sha256 or 'unknown'}"))
     return terms
-
-
-def threshold_shown(cut: float, accepts: bool = False) -> str:
-    """A threshold in the table of classes.
-
-    >>> threshold_shown(0.123456), threshold_shown(-math.inf), threshold_shown(math.inf, True)
-    ('0.1235', 'in every set', 'never accepted')
-    """
-    always, never = ("always accepted", "never accepted") if accepts else ("in every set", "in no set")
-    return f"{cut:.4g}" if math.isfinite(cut) else always if cut < 0 else never
 
 
 def _pictures(certificate: Certificate) -> dict[str, Picture]:

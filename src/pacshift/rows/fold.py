@@ -7,7 +7,6 @@ by a number made of its own scores, so the parts choose what the whole would.
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from itertools import groupby
 from operator import add
 from typing import Any
 
@@ -21,7 +20,8 @@ from pacshift.paths.labelled import SOURCE_ROWS, TARGET_ROWS, RowsToPlan, planni
 from pacshift.paths.sample import RowSample, places_below, source_share, target_share
 from pacshift.rows.base import NO_LABEL, Batch, CheckedRows, Doing, Matrix
 from pacshift.rows.groups import OnePerGroup
-from pacshift.rows.sets import labels_at, make_sets, sizes_at
+from pacshift.rows.rule import Rule
+from pacshift.rows.sets import labels_at, make_sets, set_sizes
 from pacshift.scores.check import ScoreMatrix
 from pacshift.scores.transforms import TRANSFORMS, Transform
 from pacshift.tally import Tally
@@ -62,32 +62,23 @@ def target_beside(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Cut:
+class SetMaker:
     """What makes sets of scores."""
 
-    thresholds: FloatArray
+    rule: Rule
     transform: Transform
-    never_empty: bool = False
-    accept: bool = False
 
     def sets(self, batch: Batch) -> BoolArray:
         """The sets of a batch. Scores of another kind are not refused: they were when they were counted."""
-        matrix = ScoreMatrix(batch.scores, tuple(range(batch.scores.shape[1])))
-        rule: dict[str, bool] = {"never_empty": self.never_empty, "accept": self.accept}
-        return make_sets(matrix, self.thresholds, self.transform, **rule)
+        return make_sets(ScoreMatrix(batch.scores, tuple(range(batch.scores.shape[1]))), self.rule, self.transform)
 
 
-def sizes(rows: CheckedRows, cuts: Sequence[Cut]) -> list[IntArray]:
-    """How many sets hold 0, 1, ..., K labels with each of the cuts, in one pass."""
+def sizes(rows: CheckedRows, makers: Sequence[SetMaker]) -> list[IntArray]:
+    """How many sets hold 0, 1, ..., K labels with each of the makers, in one pass."""
 
     def of_batch(batch: Batch) -> IntArray:
-        matrix, sizes_by_rule = ScoreMatrix(batch.scores, rows.classes), list[IntArray]()
-        for _, alike in groupby(cuts, key=lambda one: (one.transform, one.never_empty, one.accept)):
-            first, *others = alike
-            thresholds = [one.thresholds for one in (first, *others)]
-            rule: dict[str, bool] = {"never_empty": first.never_empty, "accept": first.accept}
-            sizes_by_rule += sizes_at(matrix, thresholds, first.transform, **rule)
-        return np.array(sizes_by_rule)
+        matrix = ScoreMatrix(batch.scores, rows.classes)
+        return np.array([set_sizes(matrix, one.rule, one.transform) for one in makers])
 
     return list(reduce(add, rows.unlabelled().fold(of_batch, "measuring the sets")))
 

@@ -1,70 +1,51 @@
 """Thresholds to sets: a boolean matrix, lists of class names, and how large they are."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
 from math import gcd
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pacshift.acceptance.tops import accepted, top_labels
 from pacshift.arrays import BoolArray, FloatArray, IntArray, Label, scratch
 from pacshift.parallel import even_slices, run_all
 from pacshift.scores.check import MAX_SCORE, ScoreMatrix, not_finite_error
 from pacshift.scores.transforms import Transform
 from pacshift.tally.counter import BLOCK_VALUES
 
+if TYPE_CHECKING:
+    from pacshift.rows.rule import Rule
+
 MAX_TRANSPOSED_CLASSES = 64
 """Up to so many classes sizes are added up class after class. With 10 classes that takes a quarter of the time,
 with 100 as long as row after row, with 1,000 half as long again."""
 
 
-def make_sets(
-    scores: ScoreMatrix,
-    thresholds: FloatArray,
-    transform: Transform,
-    *,
-    never_empty: bool,
-    accept: bool = False,
-) -> BoolArray:
-    """Whether each label's transformed score reaches its threshold, on all cores.
-
-    With ``accept`` the set is the top label where its score reaches its threshold, and else holds every label.
-    """
-    cuts = exact_cuts(thresholds, scores.values.dtype if transform.function is None else np.dtype(np.float64))
-    if cuts.ndim:  # matrices of equal shape compare twice as fast as a matrix and a row
-        cuts = np.tile(cuts, (scores.block_rows, 1))
+def make_sets(scores: ScoreMatrix, rule: "Rule", transform: Transform) -> BoolArray:
+    """Whether each label is in each row's set, on all cores."""
+    make = rule.maker(_compared(scores, transform), scores.block_rows)
     result = np.empty(scores.values.shape, np.bool_)
 
     def job(chunk: slice) -> None:
         for rows in scores.blocks(chunk):
-            block = transform.of_block(scores, rows)
-            if not block.max() <= MAX_SCORE:  # the cheapest look that finds NaN; -inf compares as it should
-                raise not_finite_error(scores, "scores")
-            if accept:
-                result[rows] = accept_or_ask(block, thresholds)
-                continue
-            np.greater_equal(block, cuts[: len(block)] if cuts.ndim else cuts, out=result[rows])
-            if never_empty:
-                _add_top(result[rows], scores, rows)
+            result[rows] = make(_transformed(scores, transform, rows), scores.values[rows])
 
     run_all([partial(job, part) for part in even_slices(len(scores), BLOCK_VALUES // len(scores.classes))])
     return result
 
 
-def accept_or_ask(block: NDArray[Any], thresholds: FloatArray) -> BoolArray:
-    """The top label alone where it is accepted, every label where a person is asked.
+def _compared(scores: ScoreMatrix, transform: Transform) -> np.dtype[Any]:
+    """The type of the numbers that thresholds are compared with."""
+    return scores.values.dtype if transform.function is None else np.dtype(np.float64)
 
-    >>> accept_or_ask(np.array([[0.9, 0.1], [0.4, 0.6]]), np.array([0.8, 0.8])).tolist()
-    [[True, False], [True, True]]
-    """
-    label, top = top_labels(block)
-    sure = accepted(label, top, thresholds)
-    sets = np.repeat(~sure[:, None], block.shape[1], axis=1)
-    sets[np.arange(len(label)), label] = True
-    return sets
+
+def _transformed(scores: ScoreMatrix, transform: Transform, rows: slice) -> NDArray[Any]:
+    block = transform.of_block(scores, rows)
+    if not block.max() <= MAX_SCORE:  # the cheapest look that finds NaN; -inf compares as it should
+        raise not_finite_error(scores, "scores")
+    return block
 
 
 def exact_cuts(thresholds: FloatArray, dtype: np.dtype[Any]) -> NDArray[Any]:
@@ -75,10 +56,16 @@ def exact_cuts(thresholds: FloatArray, dtype: np.dtype[Any]) -> NDArray[Any]:
     return np.where(rounded < cuts, np.nextafter(rounded, np.asarray(np.inf, dtype)), rounded)
 
 
-def _add_top(sets: BoolArray, scores: ScoreMatrix, rows: slice) -> None:
+def add_top(sets: BoolArray, raw: NDArray[Any]) -> BoolArray:
+    """Put the label with the highest score into sets that hold none, the first on ties."""
+    if sets.ndim == 1:  # a service asks for one row: the quickest look
+        if 1 not in sets.tobytes():
+            sets[raw.argmax()] = True
+        return sets
     empty = np.flatnonzero(~sets.any(axis=1))
     if len(empty):
-        sets[empty, scores.values[rows][empty].argmax(axis=1)] = True
+        sets[empty, raw[empty].argmax(axis=1)] = True
+    return sets
 
 
 def shown_names(classes: Sequence[Label]) -> list[Any]:
@@ -103,41 +90,24 @@ def label_lists(sets: BoolArray, scores: ScoreMatrix) -> list[list[Label]]:
     return [names[start:end] for start, end in pairwise(ends)]
 
 
-def sizes_at(
-    scores: ScoreMatrix,
-    thresholds: Sequence[FloatArray],
-    transform: Transform,
-    *,
-    never_empty: bool = False,
-    accept: bool = False,
-) -> list[IntArray]:
-    """For each of several thresholds, how many sets hold 0, 1, ..., K labels. The sets themselves are not kept."""
-    dtype = scores.values.dtype if transform.function is None else np.dtype(np.float64)
-    cuts = [exact_cuts(one, dtype) for one in thresholds]
+def set_sizes(scores: ScoreMatrix, rule: "Rule", transform: Transform) -> IntArray:
+    """How many sets hold 0, 1, ..., K labels. The sets themselves are not kept."""
+    count = rule.size_counter(_compared(scores, transform), scores.block_rows)
 
     def job(chunk: slice) -> IntArray:
-        counts = np.zeros((len(cuts), len(scores.classes) + 1), np.int64)
-        for rows in scores.blocks(chunk):
-            block = transform.of_block(scores, rows)
-            if not block.max() <= MAX_SCORE:  # as in make_sets
-                raise not_finite_error(scores, "scores")
-            made = (accept_or_ask(block, one).sum(axis=1) for one in thresholds)
-            for own, sizes in zip(counts, made if accept else _block_sizes(block, cuts), strict=True):
-                own += np.bincount(sizes, minlength=len(own))
-        return counts
+        blocks = (
+            count(_transformed(scores, transform, rows), scores.values[rows]) for rows in scores.blocks(chunk)
+        )
+        return np.asarray(np.sum(list(blocks), axis=0))
 
     parts = even_slices(len(scores), BLOCK_VALUES // len(scores.classes))
-    found: IntArray = np.sum(run_all([partial(job, part) for part in parts]), axis=0)
-    if never_empty:
-        found[:, 1] += found[:, 0]
-        found[:, 0] = 0
-    return list(found)
+    return np.asarray(np.sum(run_all([partial(job, part) for part in parts]), axis=0))
 
 
 def labels_at(scores: ScoreMatrix, thresholds: Sequence[FloatArray]) -> list[int]:
     """For each of several thresholds, how many labels all sets hold together. No score is NaN: they were counted.
 
-    Sizes of single sets are not needed for it, which saves two thirds of the time of ``sizes_at``.
+    Sizes of single sets are not needed for it, which saves two thirds of the time of ``set_sizes``.
     """
     cuts = [exact_cuts(one, scores.values.dtype) for one in thresholds]
     cuts = [np.tile(cut, (scores.block_rows, 1)) if cut.ndim else cut for cut in cuts]  # as in make_sets
@@ -156,15 +126,14 @@ def labels_at(scores: ScoreMatrix, thresholds: Sequence[FloatArray]) -> list[int
     return list(map(sum, zip(*run_all([partial(job, part) for part in parts]), strict=True)))
 
 
-def _block_sizes(block: NDArray[Any], cuts: Sequence[NDArray[Any]]) -> Iterator[NDArray[Any]]:
-    """The sizes of the sets of a block, for each of the cuts."""
+def block_sizes(block: NDArray[Any], cuts: NDArray[Any]) -> NDArray[Any]:
+    """The sizes of the sets of a block."""
     n_classes = block.shape[1]
     room = np.min_scalar_type(n_classes)
     lies_by_class = block.strides[0] < block.strides[1]
-    if len(cuts) == 1 and not cuts[0].ndim and n_classes <= MAX_TRANSPOSED_CLASSES and not lies_by_class:
-        reached = np.greater_equal(block, cuts[0], out=scratch("sets", block.shape, np.bool_))
-        yield _sizes_by_words(reached).astype(room)
-        return
+    if not cuts.ndim and n_classes <= MAX_TRANSPOSED_CLASSES and not lies_by_class:
+        reached = np.greater_equal(block, cuts, out=scratch("sets", block.shape, np.bool_))
+        return _sizes_by_words(reached).astype(room)
     by_class = lies_by_class or n_classes <= MAX_TRANSPOSED_CLASSES
     if by_class and not lies_by_class:
         columns = scratch("classes", block.shape[::-1], block.dtype)
@@ -172,9 +141,9 @@ def _block_sizes(block: NDArray[Any], cuts: Sequence[NDArray[Any]]) -> Iterator[
         block = columns.T
     table = block.T if by_class else block
     reached = scratch("sets", table.shape, np.bool_)
-    for cut in cuts:
-        np.greater_equal(table, cut[:, None] if by_class and cut.ndim else cut, out=reached)
-        yield np.add.reduce(reached.view(np.uint8), axis=0 if by_class else 1, dtype=room)
+    np.greater_equal(table, cuts[:, None] if by_class and cuts.ndim else cuts, out=reached)
+    sizes: NDArray[Any] = np.add.reduce(reached.view(np.uint8), axis=0 if by_class else 1, dtype=room)
+    return sizes
 
 
 def _sizes_by_words(sets: BoolArray) -> NDArray[Any]:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pacshift.arrays import Label
+from pacshift.arrays import FloatArray, Label
 from pacshift.bounds import Interval, clopper_pearson
 from pacshift.certificate import Certificate
 from pacshift.evaluation import Evaluation
@@ -17,6 +17,7 @@ from pacshift.scores.transforms import TRANSFORMS
 from pacshift.tally import Tally
 from pacshift.tally.repeats import Repeats
 from pacshift.words.numbers import between, digits_against, given, mean_size, percent, plural
+from pacshift.words.rules import words_of
 
 if TYPE_CHECKING:
     from pacshift.certification.certify import Answer
@@ -54,7 +55,7 @@ def by_labels_note(found: "Answer", asked: Method, n_labels: int) -> tuple[str, 
     if found.refused is None and found.too_many:
         return (f"{found.too_many} {alone}",)
     if found.refused is None:
-        more = "accept more" if found.method.guarantee == "pac-accepted" else "give smaller sets"
+        more = words_of(found.method.rule).better
         return (f"the labelled rows {more} than {asked.name}. {alone}",)
     return (f"you asked for {asked.name}, but label shift was rejected. {alone}",)
 
@@ -142,10 +143,11 @@ def describe_copies(repeats: Repeats, rows: str, classes: Sequence[Label], *, ha
 def check_in_words(found: "Check", certificate: Certificate) -> str:
     """The counts behind the verdict, what was promised, and what may be behind a broken promise."""
     n_rows, missed, allowed = found.n_judged, found.missed, given(certificate.epsilon)
-    if found.of_accepted and not n_rows:
+    words = words_of(certificate.rule)
+    if not n_rows:
         return f"None of these {plural(found.evaluation.n, 'row')} is accepted: they cannot tell."
-    row, how = ("accepted row", "wrong") if found.of_accepted else ("row", "missed")
-    rows = f"{missed:,} of {plural(n_rows, row)} {'was' if missed == 1 else 'were'} {how}, {percent(found.error)}"
+    was = "was" if missed == 1 else "were"
+    rows = f"{missed:,} of {plural(n_rows, words.row)} {was} {words.failed}, {percent(found.error)}"
     if found.verdict == "no-evidence":
         return f"{_not_the_target(found, certificate)} {rows}."
     interval = between(found.lower, found.upper, digits_against(found.lower, certificate.epsilon))
@@ -168,10 +170,9 @@ def check_in_words(found: "Check", certificate: Certificate) -> str:
         sentences.append(
             f"{plural(n_rows, 'row')} {'is' if n_rows == 1 else 'are'} too few to tell{about}. {kept}{broken}."
         )
-    limit = class_limit(certificate)
-    has_limits = limit is not None or certificate.label_error is not None
-    if has_limits:
-        sentences.append(_beside_limits(found, certificate, limit))
+    limits = promised_limits(certificate)
+    if limits is not None:
+        sentences.append(_beside_limits(found, certificate, limits))
     looked = not certificate.facts.any_mix and certificate.guarantee != "pac-source"  # at the target's scores
     if found.classes_apart or (found.seen_as == "target" and looked):
         sentences.append(_not_the_target(found, certificate))
@@ -186,7 +187,7 @@ def check_in_words(found: "Check", certificate: Certificate) -> str:
             "label shift does not hold" if needs_shift else "its labelled rows were not a random sample of it"
         )
         # The error of all rows is judged at half of 1 - level; classes, where they are, spend the other half.
-        unlucky = (1 - found.level) / (1 if has_limits else 2)
+        unlucky = (1 - found.level) / (2 if limits is None else 1)
         sentences.append(
             "What can be behind it: these rows are not from the target that was calibrated for; "
             f"{assumed}; {f'this does not hold: “{extra}”; ' if extra else ''}or bad luck, with the calibration "
@@ -206,13 +207,16 @@ def _what_would_prove(found: "Check") -> str:
     return f"To prove it, {do}{could}{broken}."
 
 
-def _beside_limits(found: "Check", certificate: Certificate, limit: float | None) -> str:
+def _beside_limits(found: "Check", certificate: Certificate, limits: FloatArray) -> str:
     """What the rows say about the share promised for every class, or for what is accepted as a label."""
-    each, missed, limited = "class", "missed of", list(certificate.classes)
-    promised = "was promised" if limit is None else f"the promised {given(limit)}"
-    if (limits := certificate.label_error) is not None:
-        each, missed = "label", "wrong among what is accepted as"
-        limited = [name for name, most in zip(certificate.classes, limits, strict=True) if most < 1]
+    words = words_of(certificate.rule)
+    each, missed, own = words.one, words.failing, limits[limits < 1]
+    promised = (
+        f"the promised {given(float(own[0]))}"
+        if len(own) == len(limits) and (own == own[0]).all()
+        else "was promised"
+    )
+    limited = [name for name, most in zip(certificate.classes, limits, strict=True) if most < 1]
     together = f"(all of them together at {given(found.level)})"
     if found.classes_above:
         return f"More than {promised} is {missed} {shorten(found.classes_above)} {together}."
@@ -275,16 +279,17 @@ def label_shares(evaluation: Evaluation, level: float) -> Interval:
     return clopper_pearson(counts, evaluation.n, delta=(1 - level) / len(counts))
 
 
-def class_limit(certificate: Certificate) -> float | None:
-    """The share of every class that may be missed by what was promised; None if there is no such promise.
+def promised_limits(certificate: Certificate) -> FloatArray | None:
+    """The largest share of errors of each class that was promised, 1 where none was; None if there is no limit.
 
-    With contamination a limit is about the label-shifted part, of which these rows are not a sample.
+    With contamination a limit per class is about the label-shifted part, of which these rows are not a sample.
     """
+    limits, all_alike = certificate.limits, np.full(len(certificate.classes), certificate.epsilon)
     if certificate.contamination:
         return None
-    if certificate.class_epsilon is None and certificate.guarantee == "pac-target" and certificate.facts.any_mix:
-        return certificate.epsilon  # whatever the mix is, even if all cases are of one class
-    return certificate.class_epsilon
+    if limits is None and certificate.guarantee == "pac-target" and certificate.facts.any_mix:
+        return all_alike  # whatever the mix is, even if all cases are of one class
+    return limits
 
 
 def verification_in_words(

@@ -1,17 +1,14 @@
 """What a certificate says: one list of statements in two lengths, for prompt, notebook, report, file, terminal."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
 
-from pacshift.arrays import FloatArray, Label
+from pacshift.arrays import FloatArray
 from pacshift.bounds import Interval
 from pacshift.certificate import Certificate
 from pacshift.errors import param
 from pacshift.methods.guarantee import RANDOM_SAMPLE, promises_target
-from pacshift.rows.sets import mean_and_empty
 from pacshift.scores.names import shorten
 from pacshift.tally.groups import Grouped
 from pacshift.words.display import MAX_ROWS, html_paragraphs, html_table, one_line
@@ -19,16 +16,15 @@ from pacshift.words.numbers import (
     MAX_LISTED,
     all_but,
     at_least,
-    at_most,
     between,
     given,
-    mean_size,
     percent,
     plural,
     points,
     up,
     whole_percent,
 )
+from pacshift.words.rules import Statement, called, may_all_be_missed, named, outside, words_of
 from pacshift.words.visible import visible
 
 MAX_NOTE_SHOWN = 300
@@ -38,13 +34,6 @@ MAX_NOTES = 20
 MAX_NOTES_IN_NOTEBOOK = 5
 """What fits below the table; ``explain`` shows more."""
 
-LIMIT_ADVISED = 2.0
-"""A class that may be missed more often than this many times epsilon is a reason to think of a limit. A round
-number; not measured."""
-
-TOLD_LOWER = 1e-3
-"""Lower bounds of misses below this say nothing: "at most 30 %" is said instead of "0.02 to 30 %"."""
-
 NARROWS = "the promise is that"
 """A note with these words says of less what the promise says: it is never left to the full form."""
 
@@ -53,24 +42,6 @@ INVISIBLE = (
     "It cannot see a change that looks like another label mix, one that leaves predicted labels and top scores as "
     "they are, or rows that depend on each other."
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Statement:
-    """One thing that is said, each time with its head and a colon in front.
-
-    ``short`` is its line in the short form, "" if it has none there; ``full`` its paragraph in the full form.
-    ``advice`` goes on where parameters can be set: pages leave it out.
-    """
-
-    key: str
-    short: str
-    full: str
-    advice: str = ""
-
-    def __post_init__(self) -> None:
-        for name in ("short", "full", "advice"):
-            object.__setattr__(self, name, visible(getattr(self, name)))
 
 
 def explain(certificate: Certificate, *, full: bool = False) -> str:
@@ -99,8 +70,7 @@ def statements(certificate: Certificate, *, most_notes: int | None = MAX_NOTES) 
         *_assumptions(certificate),
         *_change(certificate),
         *_test(certificate),
-        *_classes(certificate),
-        *_sets(certificate),
+        *words_of(certificate.rule).results(certificate),
         *_data(certificate),
         *_notes(certificate, most_notes),
         *_origin(certificate),
@@ -111,24 +81,21 @@ def statements(certificate: Certificate, *, most_notes: int | None = MAX_NOTES) 
 def _promise(certificate: Certificate) -> Statement:
     """What is promised, about whom, with which confidence and if what holds: the one line to quote alone."""
     epsilon, sure, facts = given(certificate.epsilon), all_but(certificate.delta), certificate.facts
-    accepts, needs, on_target = certificate.accepts, facts.assumes_label_shift, promises_target(certificate)
-    part, extra = outside(certificate), f" {facts.extra_assumption}" if facts.extra_assumption else ""
+    words, needs, on_target = words_of(certificate.rule), facts.assumes_label_shift, promises_target(certificate)
+    extra = f" {facts.extra_assumption}" if facts.extra_assumption else ""
     head, despite, per, limit = f"Promise ({certificate.method})", "", "", ""
     if certificate.contamination:
         breaks = "breaks label shift" if needs else "has no class"
         despite = f"even if up to {given(certificate.contamination)} of the target {breaks}, "
     if (certificate.target_grouped if on_target else certificate.source_grouped) is not None:
         per = f" (one random case per {_group_name(certificate)})"
-    if accepts:
-        limit = label_limits(certificate)
-    elif certificate.class_epsilon is not None:
-        limit = f"at most {given(certificate.class_epsilon)} of any one class{part}"
-    cases = f"{'accepted ' if accepts else ''}{'target' if on_target else 'source'} cases{per}"
-    missed, unset = f"at most {epsilon} of {cases}", "get a set without their true label"
+    limit = words.limit(certificate)
+    cases = f"{words.judged}{'target' if on_target else 'source'} cases{per}"
+    missed, unset = f"at most {epsilon} of {cases}", words.wrong
     meaning = (
         f"Confidence {sure} means: of many repetitions with new calibration data, at most "
         f"{given(certificate.delta)} would "
-        f"{'accept more wrong labels' if accepts else 'give sets that miss more'}."
+        f"{words.repeated}."
     )
     if certificate.guarantee == "none":
         said = (
@@ -147,16 +114,9 @@ def _promise(certificate: Certificate) -> Statement:
             f"worse.{f' With confidence {sure}, {limit} are missed.' if limit else ''}{extra}"
         )
         return Statement("promise", said, said)
-    missed = f"{despite}{missed}{f', and {limit},' if limit else ''} {'are wrong' if accepts else unset}"
+    missed = f"{despite}{missed}{f', and {limit},' if limit else ''} {unset}"
     alone = "" if needs else " Label shift is not needed."
-    about = "The promise is about all cases together. It does not cover each class, a subgroup or a single case."
-    if accepts:
-        each = ", and about these labels by themselves" if limit else ""
-        about = f"All other cases are left to a person. The promise is about all accepted cases together{each}."
-    elif limit or facts.any_mix:
-        about = (
-            f"It covers all cases together and each class{part}. It does not cover a subgroup or a single case."
-        )
+    about = words.about(certificate)
     if per:
         about += " A group with many rows counts no more than the others."
     return Statement(
@@ -164,17 +124,6 @@ def _promise(certificate: Certificate) -> Statement:
         f"{head}: {missed}. Confidence {sure}, if {_conditions(certificate)}.{alone}{extra}",
         f"{head}: with confidence {sure}, {missed}. {meaning} {about}{may_all_be_missed(certificate)}",
     )
-
-
-def label_limits(certificate: Certificate) -> str:
-    """What is promised of labels by themselves, as part of a sentence; "" if nothing is."""
-    limits = certificate.label_error
-    if limits is None:
-        return ""
-    if (limits == limits[0]).all():
-        return f"at most {given(float(limits[0]))} of those accepted as any one label"
-    named = _named(certificate, np.flatnonzero(limits < 1).tolist(), lambda label: given(float(limits[label])))
-    return f"at most these shares of those accepted as one label ({named})"
 
 
 def _conditions(certificate: Certificate) -> str:
@@ -186,11 +135,11 @@ def _conditions(certificate: Certificate) -> str:
     said = [f"only the label mix has changed and {_draws(certificate)} are independent"]
     if certificate.contamination:
         said = [f"{_draws(certificate)} are independent and otherwise only the label mix has changed"]
-    if known is not None and (named := _stated(known)):
-        stated = f"the stated shares of {len(named)} classes are right"
-        if len(named) == 1:
-            share = between(float(known.lower[named[0]]), float(known.upper[named[0]]))
-            stated = f"{called(certificate.classes[named[0]])} makes up {share} of the target, as stated"
+    if known is not None and (stated_of := _stated(known)):
+        stated = f"the stated shares of {len(stated_of)} classes are right"
+        if len(stated_of) == 1:
+            share = between(float(known.lower[stated_of[0]]), float(known.upper[stated_of[0]]))
+            stated = f"{called(certificate.classes[stated_of[0]])} makes up {share} of the target, as stated"
         said.append(stated)
     return ", and ".join([*said, *([sampled] if n_labels else [])])
 
@@ -206,26 +155,6 @@ def _draws(certificate: Certificate) -> str:
     source, target = ("groups" if side in _grouped(certificate) else "rows" for side in ("source", "target"))
     alike = source == target or not certificate.n_target
     return source if alike else f"source {source} and target {target}"
-
-
-def outside(certificate: Certificate) -> str:
-    """Whom statements about classes are about where part of the target may be anything, with a blank in front."""
-    if not certificate.contamination:
-        return ""
-    if certificate.facts.assumes_label_shift:
-        return f" outside those {given(certificate.contamination)}"
-    return " among cases that have one"
-
-
-def may_all_be_missed(certificate: Certificate) -> str:
-    """What is not promised of a class where part of the target may be anything, with a blank in front.
-
-    Section "A limit per class" of docs/methods/trust-proofs.md.
-    """
-    if certificate.contamination and certificate.facts.assumes_label_shift:
-        others = given(certificate.contamination)
-        return f" Those {others} may be anything; the cases of a class among them may all be missed."
-    return " Cases without a class are always missed." if certificate.contamination else ""
 
 
 def _assumptions(certificate: Certificate) -> Iterator[Statement]:
@@ -265,31 +194,15 @@ def _assumptions(certificate: Certificate) -> Iterator[Statement]:
             )
         if certificate.known_mix is not None:
             known = certificate.known_mix
-            named = _named(
+            stated = named(
                 certificate,
                 _stated(known),
                 lambda label: between(float(known.lower[label]), float(known.upper[label])),
             )
-            said.append(f"You stated, and the promise relies on it: {named or 'nothing'} of the target.")
+            said.append(f"You stated, and the promise relies on it: {stated or 'nothing'} of the target.")
     said += [facts.extra_assumption] if facts.extra_assumption else []
     every = " ".join(f"({place}) {one}" for place, one in enumerate(said, 1))
     yield Statement("assumptions", "", f"Assumptions: {every}" if len(said) > 1 else f"Assumption: {said[0]}")
-
-
-def called(name: Label) -> str:
-    """A class in a sentence: texts quoted, numbers said to be a class.
-
-    >>> called("heart disease"), called(7)
-    ("'heart disease'", 'class 7')
-    """
-    return repr(name) if isinstance(name, str) else f"class {name}"
-
-
-def _named(certificate: Certificate, labels: Sequence[int], say: Any) -> str:
-    """Classes with what is said of each; of many the first."""
-    listed = [f"{called(certificate.classes[label])} {say(label)}" for label in labels[:MAX_LISTED]]
-    more = f", and {len(labels) - MAX_LISTED} more" if len(labels) > MAX_LISTED else ""
-    return f"{', '.join(listed)}{more}"
 
 
 def _change(certificate: Certificate) -> Iterator[Statement]:
@@ -322,13 +235,13 @@ def _change(certificate: Certificate) -> Iterator[Statement]:
 
     if not is_bound:
         first = f"{name} went {told(label)} (an estimate)."
-        every = f"{_named(certificate, order, told)} (estimates)."
+        every = f"{named(certificate, order, told)} (estimates)."
     elif n_moved:
-        first, every = f"{name} {told(label)}.", f"{_named(certificate, order[:n_moved], told)}."
+        first, every = f"{name} {told(label)}.", f"{named(certificate, order[:n_moved], told)}."
     else:
         first = f"uncertain. {name} may make up {may(label)}."
         every = (
-            f"no class is shown to have changed its share. The widest ranges: {_named(certificate, order, may)}."
+            f"no class is shown to have changed its share. The widest ranges: {named(certificate, order, may)}."
         )
     if is_bound:
         every += f" The promise and these bounds hold together with confidence {all_but(certificate.delta)}."
@@ -403,146 +316,6 @@ def noticeable_words(kind: str, size: float, below: float) -> str:
     return (
         f"a kind of case that the source does not have, if it makes up about {percent(size)} of the target and "
         f"its top scores are below {below:.4g}"
-    )
-
-
-def _classes(certificate: Certificate) -> Iterator[Statement]:
-    """How often classes are missed, the worst first."""
-    bounds, part = certificate.class_miss, outside(certificate)
-    if certificate.accepts:
-        yield from _accepted(certificate)
-        return
-    if certificate.trivial:
-        return
-    if bounds is None:
-        yield Statement("classes", f"Worst class: not bounded by {certificate.method}.", "")
-    else:
-        sure, order = all_but(certificate.delta), np.argsort(-bounds.upper, kind="stable").tolist()
-
-        def missed(label: int) -> str:
-            low, high = float(bounds.lower[label]), float(bounds.upper[label])
-            return between(low, high) if low >= TOLD_LOWER else at_most(high)
-
-        low, high = float(bounds.lower[order[0]]), float(bounds.upper[order[0]])
-        name = called(certificate.classes[order[0]])
-        said = f"{at_most(high)} missed{part} (highest bound: {name}); confidence {sure}."
-        if up(high) == "100 %":
-            said = f"not bounded, by too few rows of {name}."
-        elif low > bounds.upper[order[1]] and low >= TOLD_LOWER:
-            said = f"{name}, {between(low, high)} missed{part}; confidence {sure}."
-        # Who changes the class balance wants to see what it does to every class.
-        most = MAX_LISTED if certificate.options.get("class_balance", 3) == 3 else len(order)
-        listed = ", ".join(f"{called(certificate.classes[label])} {missed(label)}" for label in order[:most])
-        cut = f" (the {most} highest bounds of {len(order)})" if len(order) > most else ""
-        together = f"; together with the promise, with {at_least(1 - 2 * certificate.delta)}"
-        both = together if certificate.delta < 0.5 else ""
-        full = f"Missed{part}, by class: {listed}{cut}. These bounds hold together with confidence {sure}{both}."
-        advice = ""
-        if certificate.class_epsilon is None and high > LIMIT_ADVISED * certificate.epsilon:
-            advice = f"To limit every class, set {param('class_epsilon=')}; sets become larger."
-        yield Statement("classes", f"Worst class: {said}", full + may_all_be_missed(certificate), advice)
-
-
-def _accepted(certificate: Certificate) -> Iterator[Statement]:
-    """How often accepted labels are wrong, the worst first, and how many cases are accepted."""
-    kept, wrong, sure = certificate.accepted, certificate.accepted_error, all_but(certificate.delta)
-    if certificate.trivial:
-        said = "Accepted: nothing; every case is left to a person, its set has every label."
-        yield Statement("sets", said, said)
-        return
-    never = np.flatnonzero(np.isposinf(certificate.thresholds)).tolist()
-    if kept is not None and wrong is not None:
-        worst = int(np.argmax(wrong.upper))
-        most = float(wrong.upper[worst])
-        limits = certificate.label_error
-        no_more = 1.0 if limits is None else float(limits[worst])
-        order = [label for label in np.argsort(-wrong.upper, kind="stable").tolist() if label not in never]
-
-        def told(label: int) -> str:
-            share, error = (between(one.lower[label], one.upper[label]) for one in (kept, wrong))
-            return f"{share} accepted, {error} of these wrong"
-
-        advice = ""
-        if limits is None and most > LIMIT_ADVISED * certificate.epsilon:
-            advice = f"To limit every label, set {param('label_error=')}; less is accepted."
-        said = f"{at_most(most)} of its accepted cases wrong (highest bound: {called(certificate.classes[worst])})"
-        yield Statement(
-            "classes",
-            f"Worst label: {said}; confidence {sure}." if most < no_more else "",
-            f"By predicted label: {_named(certificate, order, told)}. These bounds hold together with confidence "
-            f"{sure}, beside the promise. The {given(certificate.epsilon)} are promised for all labels together.",
-            advice,
-        )
-    share = accepted_share(certificate)
-    counted = "the top label where its score reaches the threshold of its label"
-    if share is not None:
-        counted = f"{percent(share)} of the target's cases"
-    said = f"{counted}; the others are left to a person."
-    rule = "The top label is accepted where its score is at least the threshold of its label."
-    if never:
-        rule += f" Never accepted: {shorten([certificate.classes[label] for label in never])}."
-    yield Statement(
-        "sets", f"Accepted: {said}", f"Accepted: {said} {rule} The set of a case that is left has every label."
-    )
-
-
-def accepted_share(certificate: Certificate) -> float | None:
-    """The share of the target's cases that is accepted; None if it was not counted."""
-    sizes = certificate.set_sizes
-    return None if sizes is None or not sizes.sum() else float(sizes[1] / sizes.sum())
-
-
-def _sets(certificate: Certificate) -> Iterator[Statement]:
-    """Which labels are in a set, and how many: is it useful?"""
-    sizes = certificate.set_sizes
-    if certificate.trivial:
-        every = "both labels" if len(certificate.classes) == 2 else f"all {len(certificate.classes):,} labels"
-        said = f"Sets: every set contains {every}. That is always right, and says nothing."
-        if not certificate.accepts:
-            yield Statement("sets", said, said)
-        if certificate.reasons:
-            more = len(certificate.reasons) - 1
-            rest = f" (and {plural(more, 'more reason')})" if more else ""
-            yield Statement("why", f"Why: {certificate.reasons[0]}{rest}", "")
-    if certificate.trivial or certificate.accepts:
-        return
-    kind = "" if certificate.score == "probability" else f" {certificate.score}"
-    kind = f" softmax{kind}" if certificate.softmax else kind
-    cuts = np.unique(certificate.thresholds)
-    least = f"{cuts[0]:.6g}" if len(cuts) == 1 else "the threshold of its class"
-    rule = f"a label is in the set if its{kind} score is at least {least}."
-    always = [
-        name for name, cut in zip(certificate.classes, certificate.thresholds, strict=True) if cut == -np.inf
-    ]
-    rule += f" In every set: {shorten(always)}." if always else ""
-    if sizes is None or not sizes.sum():
-        yield Statement("sets", f"Sets: {rule} Sizes were not counted.", f"Sets: {rule} Sizes were not counted.")
-        return
-    counted = size_words(sizes, never_empty=certificate.never_empty)
-    full = f"Sets: {rule} Of the {sizes.sum():,} sets of the target rows, {counted}"
-    advice = ""
-    if sizes[0]:
-        full += (
-            " An empty set means that no label fits well: look at the case. It counts as a miss, and the promise "
-            "covers it."
-        )
-        fill = f"without_empty_sets() or {param('never_empty=True')}"
-        advice = f"To fill empty sets, use {fill}; the promise still holds."
-    yield Statement("sets", f"Sets on the target: {counted}", full, advice)
-
-
-def size_words(sizes: Any, *, never_empty: bool = False) -> str:
-    """How many sets name one label, several, none.
-
-    >>> size_words(np.array([0, 70, 30]))
-    '70 % name one label, 30 % both, none is empty; 1.300 labels on average.'
-    """
-    (mean, empty), total = mean_and_empty(sizes), sizes.sum()
-    none = "none is empty (filled with the top label)" if never_empty else "none is empty"
-    return (
-        f"{percent(sizes[1] / total)} name one label, {percent(sizes[2:].sum() / total)} "
-        f"{'both' if len(sizes) == 3 else 'several'}, {f'{percent(empty)} are empty' if empty else none}; "
-        f"{mean_size(mean)} labels on average."
     )
 
 
@@ -656,22 +429,19 @@ def to_html(certificate: Certificate) -> str:
         if one.key in ("note", "more notes")
     ]
     lines = [line for line in short_lines(certificate) if not line.startswith("Note:")]
-    mix, missed, shown = certificate.prevalence, certificate.class_miss, np.arange(len(certificate.classes))
+    words, mix, shown = words_of(certificate.rule), certificate.prevalence, np.arange(len(certificate.classes))
+    missed = words.errors(certificate)
     if len(shown) > MAX_ROWS:
-        order = certificate.class_counts if missed is None else -missed.upper
+        order = certificate.class_counts if certificate.class_miss is None else -certificate.class_miss.upper
         shown = np.argsort(order, kind="stable")[:MAX_ROWS]
-    header = ["class", "source", "target", "missed", "threshold"]
-    if certificate.accepts:
-        header[3], missed = "wrong if accepted", certificate.accepted_error
+    header = ["class", "source", "target", words.of_class, "threshold"]
     rows = [
         [
             one_line(str(certificate.classes[label])),
             percent(certificate.class_counts[label] / max(certificate.n_source, 1)),
             "not bounded" if mix is None else between(mix.lower[label], mix.upper[label]),
             "not bounded" if missed is None else between(missed.lower[label], missed.upper[label]),
-            "in every set"
-            if np.isneginf(certificate.thresholds[label]) and not certificate.accepts
-            else f"{certificate.thresholds[label]:.6g}",
+            words.threshold(float(certificate.thresholds[label])),
         ]
         for label in shown.tolist()
     ]
