@@ -176,7 +176,7 @@ def test_the_promise_reaches_the_fresh_certificate() -> None:
     fresh = monitor.update(month(USUAL, 1)).fresh
     assert fresh is not None
     assert fresh.limits is not None
-    assert (fresh.limits.tolist(), fresh.contamination) == ([0.4, 0.4], 0.02)
+    assert (fresh.limits.tolist(), fresh.contamination) == ([0.4] * 3, 0.02)
     assert fresh.provenance.model_id == "net 3"
     assert monitor.warnings() == []
     other = Monitor(SOURCE, epsilon=0.1, delta=0.05, certificate=fresh, model_id="net 4")

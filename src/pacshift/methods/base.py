@@ -202,11 +202,38 @@ class Method(ABC):
         return PST()
 
     def too_many(self, n_classes: int, limits: FloatArray | None) -> str:
-        """Why so many classes or limits cannot be tested under label shift; "" if they can."""
+        """Why so many classes or limits cannot be tested under label shift; "" if they can.
+
+        Parameters
+        ----------
+        n_classes : int
+            Number of classes.
+        limits : array of shape (K,) or None
+            The limit of each class; 1 where there is none.
+
+        Returns
+        -------
+        str
+            A sentence, or "".
+        """
         return ""
 
     def best_of(self, thresholds: Sequence[FloatArray], tally: Tally, task: Task) -> int:
-        """The place of the most useful of thresholds that all hold: those with the smallest sets."""
+        """The place of the most useful of thresholds that all hold: those with the smallest sets.
+
+        Parameters
+        ----------
+        thresholds : sequence of array of shape (K,)
+            Thresholds that are certified at once, so that any of them may be chosen.
+        tally : Tally
+            Counts of source and target.
+        task : Task
+            What the user asked for.
+
+        Returns
+        -------
+        int
+        """
         return smallest(tally, thresholds, task.count_labels)
 
     @property
