@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from pacshift.arrays import BoolArray, FloatArray, IntArray, Label, LabelsLike, RngLike, ScoresLike
 from pacshift.errors import InputError, param
-from pacshift.scores.frames import as_array, index_of, require_same_index, to_matrix
+from pacshift.scores.frames import as_array, index_of, require_same_index, to_floats, to_matrix
 from pacshift.scores.names import is_null, match_labels, shorten, suggest_names, text_of
 from pacshift.words.numbers import have, plural
 
@@ -300,7 +300,7 @@ def check_weights(weights: Any, classes: tuple[Label, ...]) -> FloatArray:
                 "class once, or pass a plain list in the order of the classes."
             )
         weights = [by_text[text] for text in texts]
-    values = np.asarray(weights, dtype=np.float64)
+    values = to_floats(weights, "weights").astype(np.float64, copy=False)
     if values.shape != (n_classes,) or not np.isfinite(values).all() or (values < 0).any() or not values.any():
         raise InputError(
             f"{param('weights')}: one finite number >= 0 per class is needed ({n_classes} of them, not all 0), "
