@@ -37,7 +37,6 @@ BASES = {
 VALUES = {
     "--budget": "80",
     "--certificate": "base.json",
-    "--class-balance": "none",
     "--classes": "x,y,z",
     "--class-epsilon": "0.3",
     "--contamination": "0.01",
@@ -51,7 +50,6 @@ VALUES = {
     "--known": "c=0.5..0.52",
     "--label": "patient_id",
     "--labelled": "sheet.csv",
-    "--labels-per": "row",
     "--level": "0.2",
     "--looks": "50",
     "--drop-invalid": "0.5",
@@ -96,14 +94,11 @@ SPECIAL = {
 }
 SPECIAL |= {
     "calibrate --force": ("calibrate s.csv t.csv -o base.json", ""),
-    "calibrate --labels-per": ("calibrate s.csv t.csv --group patient_id --target-label truth -o out.json", "row"),
     "calibrate --never-empty": ("calibrate s.csv t.csv -e 0.4 -o out.json", ""),
     "calibrate --refusal-page": ("calibrate s.csv r.parquet -o out.json", "refused.html"),
-    "calibrate --weights": ("calibrate s.csv t.csv -m ORACLE -o out.json", "0.3,1,5"),
     "accept --error": ("accept s.csv t.csv -o out.json", "0.4"),
     "accept --force": ("accept s.csv t.csv --error 0.3 -o base.json", ""),
     "accept --label-error": ("accept s.csv t.csv --error 0.3 -o out.json", "0.5"),
-    "accept --labels-per": ("accept s.csv t.csv --group patient_id --target-label truth -o out.json", "row"),
     "accept --refusal-page": ("accept s.csv r.parquet -o out.json", "refused.html"),
     "check --by-position": ("check base.json odd.csv --scores x*", ""),
     "check --scores": ("check base.json odd.csv --by-position", "x1,x2,x3"),
@@ -156,7 +151,6 @@ COUNTED_SPECIAL = {
     "calibrate --force": ("calibrate s.tally t.tally -o base.json", ""),
     "calibrate --never-empty": ("calibrate s.tally t.tally -e 0.4 -o out.json", ""),
     "calibrate --refusal-page": ("calibrate s.tally r.tally -o out.json", "refused.html"),
-    "calibrate --weights": ("calibrate s.tally t.tally -m ORACLE -o out.json", "0.3,1,5"),
     "accept --error": ("accept s.tally t.tally -o out.json", "0.4"),
     "accept --force": ("accept s.tally t.tally --error 0.3 -o base.json", ""),
     "accept --label-error": ("accept s.tally t.tally --error 0.3 -o out.json", "0.5"),

@@ -74,7 +74,6 @@ def certify(
     from pacshift.words.statements import full_paragraphs, short_lines
 
     labelled, force, as_json = shared.labelled, shared.force, shared.as_json
-    has_labels = labelled is not None or shared.target_label is not None
     if out.suffix.lower() in (".html", ".htm"):
         raise InputError(
             f"-o names the certificate, a JSON file, got {out}. For a page of the certificate run "
@@ -82,19 +81,17 @@ def certify(
             f"one, give --refusal-page {out.name}."
         )
     options.check_output(out, [*(files or ()), labelled])
-    page = None if has_labels else shared.refusal_page  # with labels nothing is refused
+    page = None if shared.are_given else shared.refusal_page  # with labels nothing is refused
     check_page(page, [*(files or ())], out)
     stamp = {name: getattr(shared, name) for name in ("model_id", "note", "valid_until")}
     check_stamp(**stamp)  # before the work
-    data = open_data(
-        files, reading.of_source(), silent=as_json, target_label=shared.target_label, labelled=labelled
-    )
+    data = open_data(files, reading.of_source(), shared, silent=as_json)
     if method.needs_target and data[-1] is None:
         raise InputError(
             f"no TARGET: method {method.name} needs one. Name it after the SOURCE, or use PS-LW, which needs none."
         )
     for file in (out, page) if page is not None else (out,):
-        options.require_new(file, force, partial(_check_inputs, promise, method, data, has_labels))
+        options.require_new(file, force, partial(_check_inputs, promise, method, data, shared.are_given))
     sheet = labelled if labelled is not None and labelled.is_file() else None
     before = sheet and sheet.read_bytes()  # a first certificate fixes what later looks are planned with
     if not as_json:  # what is printed afterwards says it too

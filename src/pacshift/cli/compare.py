@@ -32,7 +32,7 @@ def compare(
     import pacshift
     from pacshift.cli.inputs import open_data
 
-    data = open_data(files, reading.of_source(), silent=as_json, target_label=target_label)
+    data = open_data(files, reading.of_source(), options.TargetLabels(target_label=target_label), silent=as_json)
     if len(data) == 1 or data[1] is None:
         raise InputError("no TARGET: name a table of target scores to measure the sets on.")
     rates: dict[str, Any] = {"epsilon": epsilon, "delta": delta}

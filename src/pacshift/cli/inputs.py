@@ -10,6 +10,7 @@ from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from pacshift.cli.console import note, progress
+from pacshift.cli.options import TargetLabels
 from pacshift.errors import InputError, param
 from pacshift.files.same import file_sha256, find_same_files, same_file_error
 from pacshift.tally import Tally
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 WORDS = "patient|subject|person|participant|user|customer|client|member"
 NAMED_LIKE_AN_ID = re.compile(rf"({WORDS})s?([ _-]?(id|no|nr|number|key))?|(.+[ _-])?id", re.IGNORECASE)
+
+NO_LABELS = TargetLabels()
 
 MIN_IDS = 20
 """With fewer different values it is rather a site or a device than a person. A round number; not measured."""
@@ -53,20 +56,18 @@ class Watch:
 def open_data(
     files: Sequence[Path] | None,
     reading: "ReadOptions",
+    labels: TargetLabels = NO_LABELS,
     *,
     silent: bool,
-    target_label: str | None = None,
-    labelled: Path | None = None,
     like: "Certificate | None" = None,
 ) -> "tuple[Tally] | tuple[CheckedRows, CheckedRows | None]":
     """What a verb takes first: the sum of tallies; or a labelled source and, if there is one, its target.
 
-    The target is read like the source. ``target_label`` names labels of some or all of its rows; ``labelled`` is a
-    sheet.
+    The target is read like the source; ``labels`` says where labels of its rows are.
     """
     paths = list(files or ())
     tallies = [path for path in paths if path.suffix == ".tally"]
-    if target_label is not None and labelled is not None:
+    if labels.target_label is not None and labels.labelled is not None:
         raise InputError("--target-label and --labelled are two ways to say the same. Give one of them.")
     if tallies:
         for path in (path for path in paths if path not in tallies):
@@ -88,7 +89,7 @@ def open_data(
     source = open_table(paths[:1], reading, like=like, watch=watch, name="source", role="source")
     if len(paths) < 2:
         return source, None
-    reading = replace(reading, label=target_label, scores=None, classes=None)
+    reading = replace(reading, label=labels.target_label, scores=None, classes=None)
     try:
         return source, open_table(paths[1:], reading, like=source, watch=watch, name="target", role="target")
     except InputError as error:  # what is wrong with both should not come one at a time

@@ -75,18 +75,6 @@ Scores = Annotated[
 ]
 KnownScores = Annotated[str | None, tables("--scores COLUMNS", "Score columns, if not the certificate's.")]
 ByPosition = Annotated[bool, tables("--by-position", "Match score columns to classes by order, not by name.")]
-Labelled = Annotated[
-    Path | None,
-    known("--labelled SHEET", "Sheet from `pacshift label`, filled in up to a planned look.", of_rows=True),
-]
-TargetLabel = Annotated[
-    str | None,
-    known(
-        "--target-label COLUMN",
-        "Column with labels of a random sample of the target; empty elsewhere.",
-        of_rows=True,
-    ),
-]
 DropInvalid = Annotated[
     float | None,
     tables("--drop-invalid SHARE", "Leave out rows without label or usable scores, up to this share, as 0.05."),
@@ -144,11 +132,32 @@ class ScoredPromise(Promise):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Certifying:
+class TargetLabels:
+    """Labels of some rows of the target: a column of the table, or a sheet."""
+
+    target_label: Annotated[
+        str | None,
+        known(
+            "--target-label COLUMN",
+            "Column with labels of a random sample of the target; empty elsewhere.",
+            of_rows=True,
+        ),
+    ] = None
+    labelled: Annotated[
+        Path | None,
+        known("--labelled SHEET", "Sheet from `pacshift label`, filled in up to a planned look.", of_rows=True),
+    ] = None
+
+    @property
+    def are_given(self) -> bool:
+        """Whether the target has labels."""
+        return self.target_label is not None or self.labelled is not None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Certifying(TargetLabels):
     """What ``calibrate`` and ``accept`` share: labels, what the certificate remembers, and where it goes."""
 
-    target_label: TargetLabel = None
-    labelled: Labelled = None
     refusal_page: Annotated[
         Path | None, output("--refusal-page FILE", "If label shift is rejected, write a page that says where.")
     ] = None

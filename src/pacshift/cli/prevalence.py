@@ -1,7 +1,7 @@
 """``pacshift prevalence``: how frequent each class is on the target."""
 
 import shlex
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.table import Table
 
@@ -23,8 +23,7 @@ def prevalence(
     files: options.Files = None,
     delta: options.Delta = DELTA,
     known: options.Known = None,
-    target_label: options.TargetLabel = None,
-    labelled: options.Labelled = None,
+    labels: options.TargetLabels,
     reading: options.Reading,
     as_json: options.Json = False,
 ) -> None:
@@ -37,14 +36,13 @@ def prevalence(
     from pacshift.cli.inputs import open_data
 
     known_mix = options.read_known(known)
-    labels: dict[str, Any] = {"target_label": target_label, "labelled": labelled}
-    data = open_data(files, reading.of_source(), silent=as_json, **labels)
+    data = open_data(files, reading.of_source(), labels, silent=as_json)
     if data[-1] is None:
         raise InputError("no TARGET: name an unlabelled table after the labelled one.")
     try:
-        bounds = pacshift.prevalence(*data, delta=delta, known_mix=known_mix, labelled=labelled)
+        bounds = pacshift.prevalence(*data, delta=delta, known_mix=known_mix, labelled=labels.labelled)
     except AssumptionError as refused:
-        if target_label or labelled:
+        if labels.are_given:
             raise
         table = str(files[1]) if files and len(data) > 1 else "TARGET"
         asked_for = column_words(reading, data[0].columns if len(data) > 1 else None)

@@ -1,12 +1,9 @@
 """``pacshift verify``: make a certificate again from its data. Is it the same?"""
 
-from typing import Annotated
-
 import typer
 
 from pacshift.cli import options
 from pacshift.cli.console import BROKEN, plain, print_json, results
-from pacshift.cli.options import known
 from pacshift.words.verdicts import COLOURS, VERDICTS
 
 
@@ -14,15 +11,7 @@ def verify(
     certificate_file: options.CertificateFile,
     *,
     files: options.Files = None,
-    target_label: Annotated[
-        str | None,
-        known(
-            "--target-label COLUMN",
-            "Column of the target's labels, if the certificate was made with them.",
-            of_rows=True,
-        ),
-    ] = None,
-    labelled: options.Labelled = None,
+    labels: options.TargetLabels,
     as_json: options.Json = False,
 ) -> None:
     """Recompute a certificate from its data and compare.
@@ -46,12 +35,11 @@ def verify(
             group=None if known is None else known.group,
             drop_invalid=1.0,  # rows are left out again, and compared with those on record
         ),
+        labels,
         like=certificate,
         silent=as_json,
-        target_label=target_label,
-        labelled=labelled,
     )
-    verification = pacshift.verify(certificate_file, *data, labelled=labelled)
+    verification = pacshift.verify(certificate_file, *data, labelled=labels.labelled)
     if as_json:
         parts = ("verdict", "differences", "provenance_differences", "unverified")
         print_json({name: getattr(verification, name) for name in parts})
