@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from certificates import HOSTILE, alter, birds, certify, every_shape
+from flat import with_weights
 from pacshift import METHODS, Certificate, Interval
 from pacshift.methods import MethodFacts
 from pacshift.report import render_report
@@ -27,7 +28,7 @@ def lines(certificate: Certificate, *, full: bool = False) -> dict[str, str]:
 @pytest.mark.parametrize("method", [name for name in METHODS if name != "PS-T"])
 def test_every_method_is_explained_by_its_facts(method: str) -> None:
     facts = METHODS[method]()
-    certificate = certify(3, method, n=500, weights=[1, 1, 1] if facts.needs_weights else None)
+    certificate = certify(3, with_weights(method, [1, 1, 1]), n=500)
     full, said = certificate.explain(full=True), lines(certificate)
     promised = f"{'No promise' if facts.guarantee == 'none' else 'Promise'} ({method})"
     on_target = facts.guarantee in ("pac-target", "marginal")
