@@ -10,6 +10,7 @@ import numpy as np
 
 from pacshift import Certificate, Interval, UninformativeWarning, calibrate
 from pacshift.arrays import FloatArray, IntArray, Label
+from pacshift.methods import Method
 
 HOSTILE = (
     "<img src=x onerror=alert(1)>",
@@ -34,7 +35,7 @@ def draw(n_classes: int, n: int, mix: FloatArray, rng: np.random.Generator) -> t
     return exp / exp.sum(axis=1, keepdims=True), labels
 
 
-def certify(classes: Sequence[Label] | int, method: str, *, n: int = 4000, **options: Any) -> Certificate:
+def certify(classes: Sequence[Label] | int, method: str | Method, *, n: int = 4000, **options: Any) -> Certificate:
     """A real certificate on a made-up shift, with the target's set sizes."""
     names = list(range(classes)) if isinstance(classes, int) else list(classes)
     rng = np.random.default_rng(0)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
+from flat import flat
 from pacshift import AssumptionError, Certificate, Population, Tally, UninformativeWarning, accept
 from pacshift.acceptance.tops import TopScoreTable, accepted, top_labels
 from pacshift.acceptance.wealth import WealthTest
@@ -95,7 +96,8 @@ def promised(*data: Any, **asked: Any) -> Certificate | None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UninformativeWarning)
-            return accept(*data, **asked)
+            made: Certificate = flat(accept, *data, **asked)
+            return made
     except AssumptionError:
         return None
 

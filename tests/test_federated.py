@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from commands import bad, good
+from flat import with_weights
 from pacshift import METHODS, Certificate, Tally, UninformativeWarning, calibrate, read
 
 pytestmark = pytest.mark.slow
@@ -54,8 +55,7 @@ def test_files_of_counts_give_the_pooled_certificate(method: str, sites: Path, t
         for site in SITES:
             counted(sites / what / f"{site}.parquet", score).save(tmp_path / f"{site}-{what}.tally")
     pooled = counted(sites / "source", score) + counted(sites / "target")
-    options: dict[str, Any] = {"epsilon": 0.1, "delta": 0.05, "method": method}
-    options["weights"] = [0.5, 1.0, 2.0] if method == "ORACLE" else None
+    options: dict[str, Any] = {"epsilon": 0.1, "delta": 0.05, "method": with_weights(method, [0.5, 1.0, 2.0])}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UninformativeWarning)
         expected = calibrate(pooled, **options, rng=7)

@@ -18,7 +18,7 @@ import pyarrow.parquet
 import pytest
 
 from damage import NAMES, ODD, RATES, outcome, pick, require_message, require_sound, with_value
-from pacshift import METHODS, PacshiftError, calibrate, evaluate, resample
+from pacshift import METHODS, Oracle, PacshiftError, calibrate, evaluate, resample
 from pacshift.scores.transforms import TRANSFORMS
 
 RUNS = range(20)  # times the cases of each test
@@ -99,7 +99,8 @@ def test_calibrate_on_damaged_arrays(seed: int, tmp_path: Path) -> None:
         if rng.random() < 0.2:
             ask["classes"] = pick(rng, [NAMES[: scores.shape[1]], ["a", "a"], "ab", 3, [None, 1], list(range(7))])
         if rng.random() < 0.2:
-            ask["weights"] = pick(rng, [np.ones(scores.shape[1]), [1], "x", [math.nan] * scores.shape[1]])
+            weights = pick(rng, [np.ones(scores.shape[1]), [1], [math.nan] * scores.shape[1], {"a": 1}])
+            ask["method"] = Oracle(weights=weights)
         if rng.random() < 0.1:
             ask["rng"] = pick(rng, [-1, "seed", None, 2**70])
         answer = outcome(lambda: calibrate(source, given, target, **ask))  # noqa: B023
