@@ -33,8 +33,15 @@ class MonitorPromise(options.Promise):
 
     def as_in(self, certificate: "Certificate | None") -> options.Promise:
         """The promise with nothing left open."""
+        default = options.Promise()
+        if certificate is not None:
+            limit = (
+                None if certificate.limits is None else float(certificate.limits[0])
+            )  # the same for all classes
+            default = options.Promise(
+                epsilon=certificate.epsilon, class_epsilon=limit, contamination=certificate.contamination
+            )
         names = ("epsilon", "class_epsilon", "contamination")
-        default = options.Promise() if certificate is None else certificate
         unsaid = [name for name in names if getattr(self, name) is None]
         return changed(self, **{name: getattr(default, name) for name in unsaid})
 
