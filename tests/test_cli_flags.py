@@ -142,4 +142,4 @@ def test_a_number_that_is_none_is_refused_in_our_own_words(option: str, text: st
 
 
 def test_every_number_is_read_in_our_own_words() -> None:
-    assert {"calibrate --epsilon", "label --budget", "check --level", "monitor --contamination"} < set(numbers())
+    assert {"calibrate --epsilon", "label --budget", "check --level", "monitor --epsilon"} < set(numbers())

@@ -83,9 +83,12 @@ def test_the_printed_commands_run_as_they_stand(folder: Path) -> None:
             rows = rows.set_column(place, rows.column_names[place], pa.array(logits))
         patient = pa.array(np.arange(len(rows)) + 100_000 * number)
         pa.parquet.write_table(rows.append_column("patient", patient), file)
+    rows = ("--group", "patient", "--softmax")
+    good("calibrate", "source.parquet", "visits/03.parquet", "--label", "diagnosis", "--method", "PS-LW", *rows,
+         "--class-epsilon", "0.4", "--contamination", "0.01", "-o", "limited.json")  # fmt: skip
     words = (
-        *("--known", "covid=0..0.9", "--group", "patient", "--epsilon", "0.12", "--method", "PS-LW", "--softmax"),
-        *("--class-epsilon", "0.4", "--contamination", "0.01"),
+        *("--known", "covid=0..0.9", "--epsilon", "0.12", "--method", "PS-LW", *rows),
+        *("--certificate", "limited.json"),
     )
     shown = run("monitor", "source.parquet", "visits", *BY_MONTH, *words)
     assert shown.exit_code == 3

@@ -44,13 +44,18 @@ def check_target(target: Tally, source: Tally) -> None:
     require_same_kind(source.full_source_kind, target.full_target_kind, name="period", n_rows=target.n_target)
 
 
-def check_certificate(certificate: Certificate, source: Tally) -> None:
-    """Refuse a certificate for other classes or another score, or one that accepts labels and makes no sets."""
+def require_sets(certificate: Certificate) -> None:
+    """Refuse a certificate that accepts labels and makes no sets."""
     if certificate.rule.of_labels:
         raise InputError(
             "a monitor watches sets, but this certificate accepts top labels (pacshift.accept). Watch one that "
             "calibrate made of the same source, and accept again where the label mix has changed."
         )
+
+
+def check_certificate(certificate: Certificate, source: Tally) -> None:
+    """Refuse a certificate without sets, for other classes or for another score."""
+    require_sets(certificate)
     for name in ("classes", "score", "softmax"):
         taken, counted = getattr(certificate, name), getattr(source, name)
         if taken != counted:

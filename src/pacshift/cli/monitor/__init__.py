@@ -4,12 +4,13 @@ from dataclasses import dataclass
 from dataclasses import replace as changed
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from pacshift.cli import options
 from pacshift.cli.options import basic, output
+from pacshift.defaults import DELTA, EPSILON
 from pacshift.errors import InputError
 
 if TYPE_CHECKING:
@@ -25,25 +26,25 @@ class FailOn(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class MonitorPromise(options.Promise):
-    """What the sets in use must keep. What is not said is as the certificate in use promises it."""
+class MonitorPromise:
+    """What the sets in use must keep, and what is known beforehand."""
 
     epsilon: options.Epsilon = None
-    contamination: options.Contamination = None
+    delta: options.Delta = DELTA
+    known: options.Known = None
 
-    def as_in(self, certificate: "Certificate | None") -> options.Promise:
-        """The promise with nothing left open."""
-        default = options.Promise()
-        if certificate is not None:
-            limit = (
-                None if certificate.limits is None else float(certificate.limits[0])
-            )  # the same for all classes
-            default = options.Promise(
-                epsilon=certificate.epsilon, class_epsilon=limit, contamination=certificate.contamination
-            )
-        names = ("epsilon", "class_epsilon", "contamination")
-        unsaid = [name for name in names if getattr(self, name) is None]
-        return changed(self, **{name: getattr(default, name) for name in unsaid})
+    def arguments(self, in_use: "Certificate | None") -> dict[str, Any]:
+        """The same as arguments of ``Monitor``; limits that are not said are those of the certificate in use."""
+        limits, contamination, epsilon = None, 0.0, EPSILON
+        if in_use is not None:
+            limits, contamination, epsilon = in_use.limits, in_use.contamination, in_use.epsilon
+        return {
+            "epsilon": epsilon if self.epsilon is None else self.epsilon,
+            "delta": self.delta,
+            "class_epsilon": None if limits is None else float(limits[0]),  # all sets have one limit
+            "contamination": contamination,
+            "known_mix": options.read_known(self.known),
+        }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +64,7 @@ class MonitorOptions:
         Path | None,
         basic(
             "--certificate FILE",
-            "Certificate in use. Default: the first period's own. Its promise is the default of this one.",
+            "Certificate in use. Default: the first period's own. Its limits hold here too.",
         ),
     ] = None
     adopt: Annotated[
@@ -127,7 +128,7 @@ def monitor(
     from pacshift.methods import resolve_method
     from pacshift.methods.base import score_for
     from pacshift.monitor import write_history
-    from pacshift.monitor.check import require_own_promise
+    from pacshift.monitor.check import require_own_promise, require_sets
     from pacshift.report import write_history_page
     from pacshift.rows.arrow.files import list_files
 
@@ -137,7 +138,9 @@ def monitor(
     check_outputs(out, table, inputs, watching.state)
     with report_failure(table, force):
         in_use = None if watching.certificate_file is None else Certificate.load(watching.certificate_file)
-        request = promise.as_in(in_use).arguments()
+        if in_use is not None:
+            require_sets(in_use)
+        request = promise.arguments(in_use)
         check_request(**request)  # before the source is counted
         check_stamp(model_id=model_id)
         request |= {"model_id": model_id}
