@@ -134,4 +134,4 @@ class Predictor:
             return None
         if self._softmax:
             row = softmax_of_row(row)
-        return make(row if self._is_plain else self._transform.apply(row[None])[0], row)
+        return make(row if self._is_plain else self._transform.apply(row[None])[0], row, None)

@@ -20,8 +20,8 @@ from pacshift.rows.sets import add_top, block_sizes, exact_cuts
 from pacshift.tally import Tally
 
 Scores: TypeAlias = NDArray[np.floating[Any]]
-MakeSets: TypeAlias = Callable[[Scores, Scores], BoolArray]
-"""From transformed scores, of a row or of a block, and the scores as they came, to the sets."""
+MakeSets: TypeAlias = Callable[[Scores, Scores, BoolArray | None], BoolArray]
+"""From transformed scores, of a row or of a block, and the scores as they came, to the sets, in a place for them."""
 
 CountSizes: TypeAlias = Callable[[Scores, Scores], IntArray]
 """From the same to counts of sets with 0, 1, ..., K labels."""
@@ -79,7 +79,7 @@ class Rule(ABC):
     def size_counter(self, dtype: np.dtype[Any], n_rows: int = 1) -> CountSizes:
         """What counts the sizes of these sets."""
         make = self.maker(dtype, n_rows)
-        return lambda block, raw: np.bincount(make(block, raw).sum(axis=1), minlength=block.shape[1] + 1)
+        return lambda block, raw: np.bincount(make(block, raw, None).sum(axis=1), minlength=block.shape[1] + 1)
 
     def sizes_in(self, tally: Tally) -> IntArray | None:
         """How many sets of the target hold 0, 1, ..., K labels, where its counts tell."""
@@ -121,8 +121,8 @@ class SetRule(Rule):
         if cuts.ndim and n_rows > 1:  # matrices of equal shape compare twice as fast as a matrix and a row
             cuts = np.tile(cuts, (n_rows, 1))
 
-        def make(block: Scores, raw: Scores) -> BoolArray:
-            reached: BoolArray = block >= (cuts[: len(block)] if cuts.ndim == 2 else cuts)
+        def make(block: Scores, raw: Scores, out: BoolArray | None) -> BoolArray:
+            reached: BoolArray = np.greater_equal(block, cuts[: len(block)] if cuts.ndim == 2 else cuts, out)
             return add_top(reached, raw) if self.never_empty else reached
 
         return make
@@ -163,13 +163,13 @@ class AcceptRule(Rule):
         return np.isposinf(self.thresholds)
 
     def maker(self, dtype: np.dtype[Any], n_rows: int = 1) -> MakeSets:
-        def make(block: Scores, raw: Scores) -> BoolArray:
-            rows = np.atleast_2d(block)
+        def make(block: Scores, raw: Scores, out: BoolArray | None) -> BoolArray:
+            sets = np.empty(block.shape, np.bool_) if out is None else out
+            rows, table = np.atleast_2d(block), np.atleast_2d(sets)
             label, top = top_labels(rows)
-            sure = accepted(label, top, self.thresholds)
-            sets = np.repeat(~sure[:, None], rows.shape[1], axis=1)
-            sets[np.arange(len(label)), label] = True
-            return sets.reshape(block.shape)
+            table[:] = ~accepted(label, top, self.thresholds)[:, None]
+            table[np.arange(len(label)), label] = True
+            return sets
 
         return make
 

@@ -30,7 +30,7 @@ def make_sets(scores: ScoreMatrix, rule: "Rule", transform: Transform) -> BoolAr
 
     def job(chunk: slice) -> None:
         for rows in scores.blocks(chunk):
-            result[rows] = make(_transformed(scores, transform, rows), scores.values[rows])
+            make(_transformed(scores, transform, rows), scores.values[rows], result[rows])
 
     run_all([partial(job, part) for part in even_slices(len(scores), BLOCK_VALUES // len(scores.classes))])
     return result
