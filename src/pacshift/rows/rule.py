@@ -21,7 +21,8 @@ from pacshift.tally import Tally
 
 Scores: TypeAlias = NDArray[np.floating[Any]]
 MakeSets: TypeAlias = Callable[[Scores, Scores, BoolArray | None], BoolArray]
-"""From transformed scores, of a row or of a block, and the scores as they came, to the sets, in a place for them."""
+"""From transformed scores, of a row or of a block, and the scores as they came, to the sets, made where they shall
+stand."""
 
 CountSizes: TypeAlias = Callable[[Scores, Scores], IntArray]
 """From the same to counts of sets with 0, 1, ..., K labels."""
