@@ -116,9 +116,9 @@ def _polars(path: str) -> Any:
 
 
 def _tally(job: dict[str, Any], *, soft: bool = True) -> Any:
-    from pacshift import tally_table
+    from pacshift import read
 
-    return tally_table(job["path"], label="label", scores=job.get("scores", "p_*"), soft=soft)
+    return read(job["path"], label="label", scores=job.get("scores", "p_*")).tally(soft=soft)
 
 
 def _sets(job: dict[str, Any]) -> Any:

@@ -58,7 +58,6 @@ def on_rows() -> dict[str, dict[str, Any]]:
         "plan": {"pilot": rows["s"], "labels": rows["s labels"], "classes": classes, **PLANNED},
         "prevalence": {**both, "classes": classes},
         "read": {"table": labelled, "label": "label"},
-        "tally_table": {"table": labelled, "label": "label"},
         "verify": {"certificate": golden.base(), **both},
         "write_sets": {"certificate": golden.base(), "table": labelled, "output": "sets.csv"},
     }
@@ -148,8 +147,6 @@ def special() -> dict[str, tuple[dict[str, Any], Any]]:
         "read classes": ({"table": odd, "scores": "x1,x2,x3", "by_position": True}, names),
         "read drop_invalid": ({"table": lacking}, True),
         "read like": ({"label": None}, golden.softmaxed()),
-        "tally_table bins": ({"label": None}, False),
-        "tally_table sha256": ({"table": "rows.csv"}, True),
         "verify score": ({"certificate": custom_file}, np.log1p),
         "write_sets by_position": ({"table": odd.drop(columns="label"), "scores": "x*"}, True),
         "write_sets certificate": ({}, replaced(base)),

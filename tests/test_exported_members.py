@@ -23,7 +23,7 @@ APS AssumptionError Certificate Check Comparison Evaluation InputError Interval 
 Monitor NextLabels Oracle PACClassifier PS PSC PSLP PSLW PSR PST PSW PacshiftError PeriodReport Plan Population
 Prevalence Rows SetsWritten Tally UnfinishedSheetError UninformativeWarning Verification WCP accept calibrate
 check compare evaluate label_sheet next_labels plan prevalence read resample
-set_scorer tally_table tweak_one verify write_sets
+set_scorer tweak_one verify write_sets
 """
 PUBLIC = set(NAMES.split())
 
@@ -46,7 +46,7 @@ def test_the_core_imports_neither_the_extras_nor_large_parts_of_scipy() -> None:
     extras = "sklearn pyarrow matplotlib pandas polars pyspark typer rich jinja2 highspy importlib.metadata"
     slow = (*extras.split(), *(f"scipy.{name}" for name in ("optimize", "sparse", "special", "stats")))
     others = sorted(
-        PUBLIC - {"PACClassifier", "SetsWritten", "set_scorer", "read", "tally_table", "write_sets"}
+        PUBLIC - {"PACClassifier", "SetsWritten", "set_scorer", "read", "write_sets"}
     )  # these need scikit-learn, and Arrow
     assert loaded(f"from pacshift import {', '.join(others)}", slow) == []
 

@@ -44,7 +44,6 @@ from pacshift.planning import plan as plan
 from pacshift.rows.arrow.sets import SetsWritten as SetsWritten
 from pacshift.rows.arrow.sets import write_sets as write_sets
 from pacshift.rows.arrow.table import read as read
-from pacshift.rows.arrow.table import tally_table as tally_table
 from pacshift.rows.rows import Rows as Rows
 from pacshift.simulate import Population as Population
 from pacshift.simulate import resample as resample

@@ -21,8 +21,6 @@ from pacshift.rows.columns import Columns
 from pacshift.rows.groups import OnePerGroup, Periods
 from pacshift.rows.rows import Rows
 from pacshift.scores.check import ScoreMatrix, check_flag, require_plausible
-from pacshift.scores.transforms import TransformFunction
-from pacshift.tally import Tally
 from pacshift.tally.inputs import Input, Role, printable
 from pacshift.words.visible import visible
 
@@ -119,66 +117,6 @@ def read(
         softmax=softmax,
         drop_invalid=drop_invalid,
     )
-
-
-def tally_table(
-    table: Tables,
-    *,
-    label: str | None,
-    score: str | TransformFunction = "probability",
-    grid: bool = True,
-    soft: bool = True,
-    bins: bool = True,
-    sha256: bool = False,
-    progress: Progress | None = None,
-    **reading: Any,
-) -> Tally:
-    """Count a table of any size: ``read(table, label=label, ...).tally(score, ...)``, and keep nothing of it.
-
-    Parameters
-    ----------
-    table : path-like, sequence of path-like or frame
-        Files, folders or a frame, as in ``read``.
-    label : str or None
-        Column of the true labels; None for an unlabelled target.
-    score : str or callable, default "probability"
-        What is compared with thresholds, as in ``Rows.tally``.
-    grid, soft, bins, sha256 : bool
-        What is counted, as in ``Rows.tally``.
-    progress : callable, optional
-        Called with the rows done so far and, where known, the rows in all.
-    **reading : Any
-        How the table is read, as in ``read``.
-
-    Returns
-    -------
-    Tally
-        The counts; its ``inputs`` say how many rows of each file were counted and left out.
-
-    Raises
-    ------
-    InputError
-        If a file cannot be read, columns are missing, or rows cannot be used.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> folder = tempfile.TemporaryDirectory()
-    >>> path = pathlib.Path(folder.name, "scores.csv")
-    >>> _ = path.write_text("p_cat,p_dog,animal\\n0.9,0.1,cat\\n0.3,0.7,dog\\n0.6,0.4,dog\\n")
-    >>> tally_table(path, label="animal").confusion.tolist()
-    [[1, 1], [0, 1]]
-    >>> folder.cleanup()
-    """
-    idle = {"score": score != "probability", "grid": not grid} if label is None else {"bins": not bins}
-    for name in (name for name, value in idle.items() if value):
-        without, alone = ("without", "a source") if label is None else ("with", "a target")
-        raise InputError(
-            f"{param(name)} is about {alone} alone, but this table is read {without} {param('label=')}. Leave "
-            "it out."
-        )
-    rows = read_rows(table, label=label, keep=False, watch=told(progress), **reading)
-    return rows.tally(score, grid=grid, soft=soft, bins=bins, sha256=sha256)
 
 
 def read_rows(
