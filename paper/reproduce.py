@@ -123,7 +123,10 @@ def _run(runs: tuple[Panel, ...], out: Path, *, silent: bool, **asked: Any) -> t
 
 def _numbers(text: str | None, option: str) -> list[float]:
     """Numbers separated by commas, none by default."""
-    return options.read_numbers(text, option) or []
+    try:
+        return [float(word) for word in text.split(",")] if text else []
+    except ValueError:
+        raise InputError(f"{option} takes numbers separated by commas, got {text!r}.") from None
 
 
 def _show(found: tuple[PanelResult, ...], out: Path, as_json: bool) -> None:

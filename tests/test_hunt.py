@@ -398,7 +398,7 @@ def test_without_label_shift_only_labels_promise_something(by_labels: bool) -> N
     """Thresholds that miss everything break a promise only if there is one."""
     case = NAMED[REFUTED]
     facts = replace(random_thresholds(2).facts, assumes_label_shift=not by_labels)
-    certificate = replace(random_thresholds(2), thresholds=np.array([2.0, 2.0]), facts=facts, class_miss=None)
+    certificate = alter(random_thresholds(2), thresholds=[2.0, 2.0], facts=facts, class_miss=None)
     found = judge(case, certificate)
     assert found.error == pytest.approx(1 / 0.3)
     assert (ERROR in found.broken) == by_labels

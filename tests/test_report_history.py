@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from certificates import HOSTILE, draw
+from certificates import HOSTILE, alter, draw
 from hospital import PANDEMIC, USUAL, patients, source_tally
 from pacshift import InputError, Interval, Monitor, Tally, calibrate
 from pacshift.certification.request import Request
@@ -117,10 +117,9 @@ def test_an_interval_is_rounded_the_same_everywhere() -> None:
     shown = report.missed
     assert shown == "10.004 to 13.862 %"
     assert f'data-column="missed">{shown}</td>' in render_history(monitor)
-    wide = replace(report.fresh, thresholds=report.fresh.thresholds + 0.01)  # type: ignore[type-var,union-attr]
-    neither = judge(
-        report.fresh or "", wide, Interval(np.full(3, 0.0737153), np.full(3, 0.1152778)), Request(0.1, 0.05)
-    )
+    assert report.fresh is not None
+    wide = alter(report.fresh, thresholds=report.fresh.thresholds + 0.01)
+    neither = judge(report.fresh, wide, Interval(np.full(3, 0.0737153), np.full(3, 0.1152778)), Request(0.1, 0.05))
     assert "7.37 to 11.6 % are missed; 10 % are allowed." in neither.text
 
 
