@@ -71,29 +71,31 @@ def test_frames_are_counted_as_arrays_are(frame: Any) -> None:
 
 
 def test_sizes_are_counted_on_rows_and_estimated_from_counts() -> None:
-    rows = month(USUAL, 1)
-    monitor = Monitor(SOURCE, epsilon=0.1, delta=0.05)
-    counted = monitor.update(rows)
-    assert monitor.certificate is not None
-    sets = monitor.certificate.sets(rows)
+    """Before there is a certificate there are no sets to count, and a tally has no rows."""
+    rows, old = month(USUAL, 1), calibrate(SOURCE, epsilon=0.1, delta=0.05, method="PS")
+    counted = Monitor(SOURCE, certificate=old).update(rows)
+    sets = old.sets(rows)
     assert counted.size == pytest.approx(sets.sum(axis=1).mean())
     assert counted.empty == pytest.approx((~sets.any(axis=1)).mean())
-    estimated = Monitor(SOURCE, epsilon=0.1, delta=0.05).update(Tally.from_target(rows, classes=NAMES))
+    estimated = Monitor(SOURCE, certificate=old).update(Tally.from_target(rows, classes=NAMES))
     assert estimated.size == pytest.approx(counted.size, rel=0.03)
-    assert estimated.empty is None
     assert counted.fresh_size == estimated.fresh_size
+    first = Monitor(SOURCE).update(rows)
+    assert first.size == first.fresh_size
+    assert estimated.empty is first.empty is None
 
 
 def test_late_rows_are_added_to_their_period_and_pay_again() -> None:
     rows = month(USUAL, 1)
-    monitor = Monitor(SOURCE, epsilon=0.1, delta=0.05, forever=True)
+    old = calibrate(SOURCE, method="PS")
+    monitor = Monitor(SOURCE, epsilon=0.1, delta=0.05, forever=True, certificate=old)
     early = monitor.update(rows[:2000], "May")
     other = monitor.update(month(USUAL, 2), "June")
     late = monitor.update(rows[2000:], "May")
     assert [early.number, other.number, late.number] == [1, 2, 3]
     assert (early.rows, late.rows) == (2000, 3000)
     assert [report.period for report in monitor.history] == ["May", "June"]
-    together = Monitor(SOURCE, epsilon=0.1, delta=0.05, forever=True, certificate=monitor.certificate)
+    together = Monitor(SOURCE, epsilon=0.1, delta=0.05, forever=True, certificate=old)
     for seed in (2, 3):
         together.update(month(USUAL, seed))
     whole = together.update(rows, "May")  # the third report, so the same share of delta
@@ -106,9 +108,10 @@ def test_late_rows_are_added_to_their_period_and_pay_again() -> None:
 
 def test_sizes_under_two_certificates_are_not_mixed() -> None:
     rows = month(USUAL, 1)
-    monitor = Monitor(SOURCE, epsilon=0.1, delta=0.05)
+    monitor = Monitor(SOURCE, epsilon=0.1, delta=0.05, certificate=calibrate(SOURCE, method="PS"))
     first = monitor.update(rows[:2000], "May")
     assert first.fresh is not None
+    assert first.empty is not None
     monitor.adopt(alter(first.fresh, thresholds=first.fresh.thresholds / 2))
     late = monitor.update(rows[2000:], "May")
     assert late.empty is None

@@ -38,7 +38,7 @@ def deliver(monitor: Monitor, file: Path, parts: dict[str, Any], content: str = 
     """Deliver rows of periods in a file, whose bytes have nothing to do with them; what the monitor says."""
     file.write_text(content or str(file))
     found = {name: Period(name, None, None, counts(part)) for name, part in parts.items()}
-    rows = CountedRows(found, sum(len(part) for part in parts.values()), lambda _certificate: {})
+    rows = CountedRows(found, sum(len(part) for part in parts.values()))
     said: list[str] = []
     monitor.ingest([file], lambda _file, _name: rows, tell=said.append)
     return said

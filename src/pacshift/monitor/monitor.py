@@ -11,7 +11,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from pacshift.arrays import IntArray, ScoresLike
+from pacshift.arrays import ScoresLike
 from pacshift.bounds import Interval
 from pacshift.certificate import Certificate
 from pacshift.certificate.provenance import check_stamp
@@ -274,13 +274,11 @@ class Monitor:
                 else str(period)
             )
 
-            def count_sizes(certificate: Certificate) -> dict[str, IntArray]:
-                return {} if isinstance(rows, Tally) else {name: fold.sizes(rows, [maker_of(certificate)])[0]}
-
             def count(_file: None, _name: PeriodName) -> CountedRows:
-                sizes = {} if self.certificate is None else count_sizes(self.certificate)
-                counted = {name: Period(name, start, end, tally, sizes.get(name))}
-                return CountedRows(counted, tally.n_target, count_sizes)
+                sizes = None
+                if self.certificate is not None and not isinstance(rows, Tally):
+                    (sizes,) = fold.sizes(rows, [maker_of(self.certificate)])
+                return CountedRows({name: Period(name, start, end, tally, sizes)}, tally.n_target)
 
             if name not in self.ingest([None], count, replace=name if replace else None):
                 digest = rows_sha256(tally, "target")
@@ -350,10 +348,9 @@ class Monitor:
                     periods={name: one for name, one in before.periods.items() if name != replace},
                     deliveries=tuple(one.without(replace) for one in before.deliveries),
                 )
-            deliveries = []
             for file in files:
                 try:
-                    deliveries.append(self._count_delivery(file, files, count, replace, tell))
+                    self._count_delivery(file, files, count, replace, tell)
                 except (InputError, OSError) as error:
                     if refuse is None or file is None:
                         raise
@@ -363,10 +360,7 @@ class Monitor:
             waiting = [period.name for period in in_order(self._saved.periods.values()) if not period.is_reported]
             with bar("reporting") as progress:
                 for done, name in enumerate(waiting, start=1):
-                    had_certificate = self.certificate is not None
                     self._report(name)
-                    if not had_certificate:  # only now there are sets to count
-                        self._count_sizes(rows for rows in deliveries if rows is not None)
                     if progress:
                         progress(done, len(waiting))
         return tuple(waiting)
@@ -411,8 +405,8 @@ class Monitor:
         count: Callable[[Any, PeriodName], CountedRows],
         replace: str | None,
         tell: Callable[[str], None],
-    ) -> CountedRows | None:
-        """Count a delivery and add its rows to their periods; None if all of them were counted before."""
+    ) -> None:
+        """Count a delivery and add its rows to their periods, unless all of them were counted before."""
         saved, known, called = self._saved, self.deliveries, None if file is None else str(file)
         sha256 = None if file is None else file_sha256(file)
         same = [one for one in known if sha256 is not None and one.sha256 == sha256]
@@ -424,7 +418,7 @@ class Monitor:
                     f"{file} has the same content as {same[0].called}, which was counted. It is not counted again."
                 )
                 self._state.change(deliveries=(*others, Delivery(called, sha256, 0)))
-            return None
+            return
         counted_parts = {name: digest for one in earlier for name, digest in one.parts.items()}
 
         def name() -> str:
@@ -456,13 +450,12 @@ class Monitor:
                 whole = earlier[0].whole if len(earlier) == 1 else None
                 again = Delivery(called, sha256, n_rows, counted_parts, whole)
                 self._state.change(deliveries=(*others, again))
-            return None
+            return
         periods = dict(saved.periods)
         for each in added:
             rows = changed(counted.periods[each], sized_by=saved.in_use_number)
             periods[each] = periods[each].plus(rows) if each in periods else rows
         self._state.change(periods=periods, deliveries=deliveries)
-        return counted
 
     def _report(self, name: str) -> None:
         """Report on a period with all of its rows; this spends the next share of delta."""
@@ -500,20 +493,6 @@ class Monitor:
             in_use_epsilon=None if in_use is None else in_use.epsilon,
         )
         self._state.change(periods=self._saved.periods | {name: changed(period, report=report)}, n_reports=number)
-
-    def _count_sizes(self, counted: Iterable[CountedRows]) -> None:
-        """Count the sizes of the sets in use in rows that were counted before there were any; costs no delta."""
-        if self.certificate is None:
-            return
-        sizes: dict[str, IntArray] = {}
-        for rows in counted:
-            for name, counts in rows.sizes(self.certificate).items():
-                sizes[name] = sizes[name] + counts if name in sizes else counts
-        number, periods = self._saved.in_use_number, self._saved.periods
-        sized = {
-            name: periods[name].with_sizes(counts, number) for name, counts in sizes.items() if name in periods
-        }
-        self._state.change(periods=periods | sized)
 
     def adopt(self, certificate: Certificate | None) -> None:
         """Use another certificate until a new one is chosen. Reports that were made stay as they are.

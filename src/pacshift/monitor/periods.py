@@ -7,10 +7,8 @@ from pathlib import Path
 from typing import TypeAlias
 
 from pacshift.arrays import IntArray
-from pacshift.certificate import Certificate
 from pacshift.errors import InputError, param
 from pacshift.monitor.report import PeriodReport
-from pacshift.rows.sets import mean_and_empty
 from pacshift.scores.names import shorten
 from pacshift.tally import Tally
 from pacshift.tally.same_rows import rows_sha256
@@ -48,14 +46,6 @@ class Period:
     def is_reported(self) -> bool:
         """Whether the last report saw all rows."""
         return self.report is not None and self.report.rows == self.target.n_target
-
-    def with_sizes(self, counts: IntArray, in_use_number: int) -> "Period":
-        """The period with the sizes of its sets; the same period if they do not cover all rows."""
-        if counts.sum() != self.target.n_target:
-            return self
-        size, empty = mean_and_empty(counts)
-        report = None if self.report is None else replace(self.report, size=size, empty=empty)
-        return replace(self, set_sizes=counts, sized_by=in_use_number, report=report)
 
 
 def in_order(periods: Iterable[Period]) -> list[Period]:
@@ -147,14 +137,10 @@ PeriodName: TypeAlias = Callable[[], str]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CountedRows:
-    """The rows of a delivery by period, how many rows there were, and how many of them were left out.
-
-    ``sizes`` counts the sizes of a certificate's sets by period; it reads a file again.
-    """
+    """The rows of a delivery by period, how many rows there were, and how many of them were left out."""
 
     periods: Mapping[str, Period]
     n_rows: int
-    sizes: Callable[[Certificate], Mapping[str, IntArray]]
     n_dropped: int = 0
     digest: str | None = None
     """Of all rows, where one of each group and period was counted: other periods choose other rows."""

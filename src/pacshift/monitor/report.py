@@ -58,9 +58,10 @@ class PeriodReport:
         Mean size of the fresh certificate's sets in this period, estimated from coarse bins. They are made for
         ``epsilon``.
     size : float or None
-        Mean size of the sets in use, which were made for ``in_use_epsilon``.
+        Mean size of the sets in use, which were made for ``in_use_epsilon``. Estimated from coarse bins where the
+        sets of the rows were not counted: before there is a certificate, and of tallies.
     empty : float or None
-        Share of sets in use that are empty; None if rows were not at hand.
+        Share of sets in use that are empty; None if they were not counted.
     in_use_number : int
         Number of the certificate that was in use then, as in ``Monitor.in_use``.
     in_use_epsilon : float or None

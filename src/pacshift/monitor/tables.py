@@ -75,14 +75,9 @@ def count_periods(
             f"{rows.described}: no column {rule.column!r} with timestamps. The columns are "
             f"{shorten(rows.column_names)}."
         )
-
-    def count(options: CountOptions | None, certificate: Certificate | None) -> _ByPeriod:
-        counts = _ByPeriod(rule, len(rows.classes), options, certificate)
-        for _ in rows.fold(counts.add, "counting", keep=[rule.column] if rule.column else [], every=True):
-            pass
-        return counts
-
-    counts = count(CountOptions(soft=soft, softmax=rows.softmax), in_use)
+    counts = _ByPeriod(rule, len(rows.classes), CountOptions(soft=soft, softmax=rows.softmax), in_use)
+    for _ in rows.fold(counts.add, "counting", keep=[rule.column] if rule.column else [], every=True):
+        pass
     if counts.n_undated and not rows.drop_invalid:
         raise InputError(
             f"{rows.described}: {have(counts.n_undated, 'row')} no timestamp in column {rule.column!r}, or one "
@@ -104,23 +99,19 @@ def count_periods(
         what = f"{plural(n_bad, 'row')} of {name} cannot be used"
         require_few(n_bad, n_bad + n_kept, rows.drop_invalid, what)
         require_few_groups(n_lost.get(key, 0), n_kept, rows.drop_invalid, name)
-
-    def sizes(certificate: Certificate) -> dict[str, IntArray]:
-        return {rule.describe(key)[0]: sizes for key, sizes in count(None, certificate).sizes.items()}
-
-    return CountedRows(periods, n_rows, sizes, n_dropped, None if choice is None else choice.digest)
+    return CountedRows(periods, n_rows, n_dropped, None if choice is None else choice.digest)
 
 
 @dataclass(eq=False)
 class _ByPeriod:
     """Counts rows by period, with one counter each, and the sizes of the sets in use; any thread may add.
 
-    Without ``options`` only sizes are counted. ``n_unusable`` counts the rows of each period that cannot be used.
+    ``n_unusable`` counts the rows of each period that cannot be used.
     """
 
     rule: PeriodRule
     n_classes: int
-    options: CountOptions | None
+    options: CountOptions
     in_use: Certificate | None
     n_undated: int = 0
     n_unusable: dict[int, int] = field(default_factory=dict)
@@ -148,11 +139,10 @@ class _ByPeriod:
                 sizes = self.in_use.sizes_of_rows(of_period)
                 with self._lock:
                     self.sizes[key] = self.sizes.get(key, 0) + sizes
-            if self.options is not None:
-                with self._lock:
-                    if key not in self.counters:
-                        self.counters[key] = Counter(self.n_classes, self.options, labelled=False)
-                self.counters[key].count(of_period, None)
+            with self._lock:
+                if key not in self.counters:
+                    self.counters[key] = Counter(self.n_classes, self.options, labelled=False)
+            self.counters[key].count(of_period, None)
         return True
 
 

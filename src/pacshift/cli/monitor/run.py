@@ -16,7 +16,6 @@ from pacshift.monitor import Monitor
 from pacshift.monitor.periods import CountedRows, Period, PeriodName
 from pacshift.monitor.tables import PeriodRule, count_periods
 from pacshift.rows.arrow.files import list_files
-from pacshift.rows.arrow.table import MAX_KEPT_BYTES
 from pacshift.rows.base import CheckedRows
 from pacshift.rows.columns import Columns
 from pacshift.scores.names import shorten
@@ -72,14 +71,11 @@ def ingest(
             if tally.n_source or tally.classes != watch.source.classes:
                 raise InputError(f"{file}: a period must be the tally of unlabelled rows of the source's classes.")
             period = Period(options.replace or name(), None, None, tally)
-            return CountedRows({period.name: period}, tally.n_target, lambda _certificate: {})
+            return CountedRows({period.name: period}, tally.n_target)
         called = "" if options.timestamp else options.replace or name()
         rule = PeriodRule(options.period or "month", options.timestamp, called)
         bar = partial(progress, f"counting {file.name}", silent=silent)
-        # The first certificate is made from these rows, and then their sets are counted.
-        n_before = sum(delivery.rows for delivery in watch.deliveries)
-        keep = watch.certificate is None and 8 * watch.source.n_classes * n_before < MAX_KEPT_BYTES
-        rows = read([file], keep=keep, within=rule.keys, watch=lambda _rows, _doing: bar())
+        rows = read([file], keep=False, within=rule.keys, watch=lambda _rows, _doing: bar())
         return count_periods(rows, rule, soft=soft, in_use=watch.certificate)
 
     def refuse(file: Path, error: Exception) -> None:
