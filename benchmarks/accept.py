@@ -18,7 +18,7 @@ from benchmarks.page import report
 from pacshift import AssumptionError, Population, accept
 from pacshift.acceptance.tops import TopScoreTable, accepted, top_labels
 from pacshift.arrays import FloatArray, IntArray
-from pacshift.methods import Task
+from pacshift.methods import RowAccess, Task
 from pacshift.methods.accept import Accept
 from pacshift.tally import Tally
 from paper.experiments.summary import markdown_table
@@ -170,8 +170,9 @@ def mean_shares(sizes: tuple[int, ...], trials: int, limit: float | None = None)
                     target, _ = population.draw(after, size, rng)
                     tally = Tally.from_scores(source, labels) + Tally.from_target(target)
                     tops = TopScoreTable.of_rows(source, labels), TopScoreTable.of_rows(target)
+                    rows = RowAccess(top_scores=lambda tops=tops: tops)  # type: ignore[misc]
                     limits = None if limit is None else np.full(k, limit * error)
-                    task = Task(error, DELTA, tops=lambda tops=tops: tops, limits=limits)  # type: ignore[misc]
+                    task = Task(error, DELTA, rows=rows, limits=limits)
                     found[size].append(truth.at(Accept().solve(tally, task).thresholds)[0] / best)
     return [float(np.mean(found[size])) for size in sizes]
 

@@ -25,7 +25,7 @@ from benchmarks.sharpness_cases import DEVELOPMENT, OTHER_MIXES, SMALL, load
 from pacshift import Population
 from pacshift.arrays import FloatArray
 from pacshift.bounds import Interval
-from pacshift.methods import PSC, PSLP, PSLW, PSW, Method, Oracle, Task
+from pacshift.methods import PSC, PSLP, PSLW, PSW, Method, Oracle, RowAccess, Task
 from pacshift.mix.region import PrevalenceRegion, prevalence_region
 from pacshift.paths.sample import RowSample
 from pacshift.ps_lp.theorem import EQUAL_MISS_RATE, MANY_ROWS, TUNED, betting_test, certified_thresholds, plan_for
@@ -140,9 +140,10 @@ def measure(panel: Panel, data: Dataset, trials: int) -> Line:
         target = population.draw(mix, panel.n_target, rng)[0]
         tally = Tally.from_scores(source, labels, soft=False) + Tally.from_target(target, soft=False)
         sample = partial(RowSample.of, source, labels, target)
-        task = Task(panel.epsilon, panel.delta, 0, partial(mean_sizes, target), sample=sample)
+        access = RowAccess(mean_sizes=partial(mean_sizes, target), sample=sample)
+        task = Task(panel.epsilon, panel.delta, 0, access)
         for name, method in (METHODS | {"ORACLE": Oracle(weights=panel.weights)}).items():
-            rows = replace(task, sample=None) if name == FROM_COUNTS else task
+            rows = replace(task, rows=replace(access, sample=None)) if name == FROM_COUNTS else task
             found[name].append(method.solve(tally, rows).thresholds)
         for kind, thresholds in by_kind(tally, panel, sample).items():
             found[kind].append(thresholds)

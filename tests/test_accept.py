@@ -442,7 +442,7 @@ def test_rules_by_labels_are_planned_at_one_level_at_every_share_of_delta(
         more = {"labelled": drawn.with_labels(TRUTH[drawn.rows])}
     refused = AssumptionError("label shift is rejected.")
     for refusal in (None, refused):
-        monkeypatch.setattr(certify, "refusal_of", lambda *_, refusal=refusal: refusal)
+        monkeypatch.setattr(certify, "explain_refusal", lambda *_, refusal=refusal: refusal)
         flat(accept, SOURCE, KINDS, TARGET, **ASKED, delta=0.1, label_error=0.1, **more)
     n_looks = 2 if how == "sheet" else 1
     assert levels == pytest.approx([delta.DIRECT_SHARE * 0.1 / n_looks] * 2)

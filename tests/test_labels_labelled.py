@@ -36,10 +36,10 @@ from pacshift.assumption.inequalities import known_box
 from pacshift.bounds import binomial_cut, clean_shares
 from pacshift.certification.certify import certify as certify_counts
 from pacshift.certification.class_bounds import class_miss
-from pacshift.certification.counted import Data as Counts
+from pacshift.certification.counting import CalibrationData
 from pacshift.certification.delta import split_delta_one, split_delta_two
 from pacshift.certification.request import check_request
-from pacshift.labels.labelled import by_sheet, intersect_bounds, mix_bounds
+from pacshift.labels.labelled import intersect_bounds, mix_bounds, split_by_sheet
 from pacshift.labels.sheet import RowDraw
 from pacshift.methods import PSC, PSLP, Oracle, Solution, Task, resolve_method
 from pacshift.methods.ps import capped
@@ -220,8 +220,8 @@ def test_only_methods_that_use_the_mix_pay_for_its_bounds(monkeypatch: pytest.Mo
 
     for method, share in ((PSLP, 0.5), (PSC, 0.6), (Oracle, 0.6)):
         monkeypatch.setattr(method, "solve", asked)
-        request = check_request(delta=0.1, known_mix={0: (0.1, 1)}).for_classes((0, 1))
-        certify_counts(Counts(tally, LabelledTarget.of_tally(tally_of([20, 10]))), method(), request)
+        request = check_request(delta=0.1, known_mix={0: (0.1, 1)})
+        certify_counts(CalibrationData(tally, LabelledTarget.of_tally(tally_of([20, 10]))), method(), request)
         task = tasks.pop()
         assert task.delta == pytest.approx(share * 0.1)
         assert task.known is not None
@@ -245,8 +245,8 @@ def test_bounds_of_misses_gain_nothing_from_a_refusal_by_the_method(monkeypatch:
     monkeypatch.setattr(PSLP, "solve", refuses)
     monkeypatch.setattr("pacshift.certification.certify.class_miss", counted)
     for class_epsilon, share in ((None, 0.45), (0.2, 0.3)):
-        request = check_request(delta=0.1, class_epsilon=class_epsilon).for_classes((0, 1))
-        made = certify_counts(Counts(tally, LabelledTarget.of_tally(tally_of([25, 23]))), PSLP(), request)
+        request = check_request(delta=0.1, class_epsilon=class_epsilon)
+        made = certify_counts(CalibrationData(tally, LabelledTarget.of_tally(tally_of([25, 23]))), PSLP(), request)
         assert made.method == "PS-T"
         assert spent.pop() == pytest.approx(share * 0.1)
 
@@ -397,14 +397,8 @@ def certify(sheet: Any, **options: Any) -> Certificate:
 def split(sheet: LabelSheet, target: FloatArray = TARGET, **options: Any) -> LabelledTarget:
     source, seen = bind_pair(SOURCE, SOURCE_LABELS, target)
     assert seen is not None
-    return by_sheet(
-        source,
-        seen,
-        sheet,
-        PROBABILITY,
-        both(source, seen, soft=False, bins=True),
-        **{"epsilon": sheet.epsilon, "delta": sheet.delta} | options,
-    )
+    request = check_request(**{"epsilon": sheet.epsilon, "delta": sheet.delta} | options)
+    return split_by_sheet(source, seen, sheet, PROBABILITY, both(source, seen, soft=False, bins=True), request)
 
 
 def test_before_the_first_look_nothing_is_certified() -> None:

@@ -392,7 +392,7 @@ def ledger(monkeypatch: pytest.MonkeyPatch) -> Ledger:
     for owner in {next(kind for kind in each.__mro__ if "solve" in vars(kind)) for each in every}:
         families = {METHODS["PS-T"]: n_families, accepting.AcceptByLabels: each_look}.get(owner)
         made.promise(owner, "solve", lambda given: float(given["task"].delta), events=families)
-    made.part(certify, "candidate", at_every_look)
+    made.part(certify, "solve_with", at_every_look)
     # Nothing is promised.
     silent: list[tuple[Any, ...]] = [
         (prediction_powered, "correction_plan"),
@@ -611,7 +611,7 @@ def test_a_certificate_spends_at_most_delta(name: str, ledger: Ledger) -> None:
     by_labels = {
         who: amount
         for who, amount in spent.items()
-        if who.startswith(tuple(f"candidate {one} >" for one in BY_LABELS))
+        if who.startswith(tuple(f"solve_with {one} >" for one in BY_LABELS))
     }
     if "refu" in name:  # after a refusal PS-T has all of δ; under label shift the refusal was paid (few-labels.md)
         assert certificate.method in BY_LABELS
@@ -720,7 +720,7 @@ def test_reports_of_a_monitor_spend_at_most_delta(forever: bool, ledger: Ledger)
     lines = ledger.accounts[0].lines
     fresh, tests, bands = (
         np.array([line.amount for line in lines if line.who == who])
-        for who in ("candidate PS-LP > PSLP.solve", "check_label_shift", "class_miss")
+        for who in ("solve_with PS-LP > PSLP.solve", "check_label_shift", "class_miss")
     )
     assert len(fresh) == len(tests) == len(bands) == 3
     assert (bands == bands[0]).all()  # one source, one band

@@ -15,7 +15,7 @@ from pacshift.acceptance.plan import N_RULES
 from pacshift.acceptance.tops import TopScoreTable
 from pacshift.acceptance.wealth import WealthTest, label_loss, loss
 from pacshift.bounds import clopper_pearson
-from pacshift.methods import Task
+from pacshift.methods import RowAccess, Task
 from pacshift.methods import accept as module
 from pacshift.methods.accept import LIMITS, REGION_SHARE, Accept, AcceptByLabels, few_are_wrong, table_by_labels
 from pacshift.methods.base import Solution
@@ -69,7 +69,9 @@ def tops() -> tuple[TopScoreTable, TopScoreTable]:
 
 
 def solve(method: Any = Accept(), *, limits: Any = None, **more: Any) -> Solution:  # noqa: B008
-    found: Solution = method.solve(TALLY, Task(EPSILON, DELTA, tops=tops, limits=limits, **more))
+    found: Solution = method.solve(
+        TALLY, Task(EPSILON, DELTA, rows=RowAccess(top_scores=tops), limits=limits, **more)
+    )
     return found
 
 

@@ -16,7 +16,7 @@ from flat import flat
 from pacshift import Certificate, InputError, Rows, Tally, UninformativeWarning, calibrate, label_sheet
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.bounds import binomial_cut
-from pacshift.certification.counted import count
+from pacshift.certification.counting import count
 from pacshift.certification.request import check_request
 from pacshift.labels.labelled import split_at_random
 from pacshift.methods import METHODS, PST, Task
@@ -82,16 +82,8 @@ def labelled_rows(n_labels: int, seed: int) -> LabelledTarget:
     rng = np.random.default_rng(seed)
     rows, plan = (rng.integers(len(TRUTH), size=n) for n in (n_labels, 1000))
     to_plan = RowsToPlan.of(SOURCE, SOURCE_LABELS, TARGET[plan])
-    return split_at_random(
-        TARGET[rows],
-        TRUTH[rows],
-        to_plan,
-        PROBABILITY,
-        SOURCE_TALLY,
-        epsilon=0.1,
-        delta=0.1,
-        seed=0,
-    )
+    request = check_request(epsilon=0.1, delta=0.1, rng=0)
+    return split_at_random(TARGET[rows], TRUTH[rows], to_plan, PROBABILITY, SOURCE_TALLY, request)
 
 
 def by_labels(target: Any, labels: Any, *, source: Any = SOURCE, **asked: Any) -> Certificate:

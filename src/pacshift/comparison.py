@@ -13,7 +13,7 @@ from pacshift.arrays import Label, LabelsLike, RngLike, ScoresLike
 from pacshift.assumption import Assumption
 from pacshift.certificate import Certificate
 from pacshift.certification.certify import certify, check_label_shift
-from pacshift.certification.counted import check_repeats, looked_at, maker_of, measured
+from pacshift.certification.counting import check_repeats, maker_of, with_row_access
 from pacshift.certification.request import check_request, require_fit
 from pacshift.errors import InputError, PacshiftError, did_you_mean
 from pacshift.labels.labelled import require_unseen
@@ -244,7 +244,7 @@ def compare(
         target_beside(source_rows, target_rows, soft=True, bins=True),
     )
     counted = {
-        name: looked_at(source_rows, target_rows, source_rows.tally(transform) + others, transform)
+        name: with_row_access(source_rows, target_rows, source_rows.tally(transform) + others, transform)
         for name, transform in transforms.items()
     }
     data = [counted[name] for name in names]
@@ -258,16 +258,18 @@ def compare(
     answers: list[Certificate | PacshiftError] = []
     tested: Assumption | None = None  # once, on the same rows
     with source_rows.watch(source_rows, "comparing methods") as report:
-        for method, counted_rows in zip(chosen, data, strict=True):
+        for method, rows in zip(chosen, data, strict=True):
             fitting = request.fitting(method)
             if tested is None and promises_target(method):
                 with suppress(PacshiftError):  # where the test cannot look, the method's row says so
-                    tested = check_label_shift(counted_rows.tally, fitting)
+                    tested = check_label_shift(rows.tally, fitting)
             try:
                 require_fit(method, fitting)
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore", UserWarning)  # the row says it, or it was said above
-                    answers.append(certify(counted_rows, method, fitting, tested=tested))
+                    # Where rows are not at hand, sizes would take one more pass each.
+                    has_rows = target_rows.again == "cheap"
+                    answers.append(certify(rows, method, fitting, tested=tested, with_sizes=has_rows))
             except PacshiftError as problem:
                 answers.append(problem)
             if report:
@@ -280,7 +282,7 @@ def compare(
         counted_sets = misses(target_rows, [one.sets for one in cuts], "measuring the sets")
         measured_sets = ((one.error, one.size, one.empty) for one in (each.evaluation() for each in counted_sets))
     shown, certificates = list[ComparisonRow](), list[Certificate | None]()
-    for method, counted_rows, answer in zip(chosen, data, answers, strict=True):
+    for method, answer in zip(chosen, answers, strict=True):
         if isinstance(answer, PacshiftError):
             shown.append(ComparisonRow(method.name, method.guarantee, None, note=f"refused: {answer}"))
             certificates.append(None)
@@ -288,6 +290,5 @@ def compare(
         error, size, empty = next(measured_sets)
         why = " ".join(answer.reasons)
         shown.append(ComparisonRow(method.name, method.guarantee, size, empty, error, answer.trivial, why))
-        # Where rows are not at hand, sizes would take one more pass each.
-        certificates.append(measured(answer, counted_rows) if target_rows.again == "cheap" else answer)
+        certificates.append(answer)
     return Comparison(tuple(shown), tuple(certificates), request.epsilon, request.delta)

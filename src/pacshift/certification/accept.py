@@ -8,7 +8,7 @@ from typing import Any
 from pacshift.arrays import Label, LabelsLike, RngLike, ScoresLike
 from pacshift.certificate import Certificate
 from pacshift.certification.calibrate import run_calibration
-from pacshift.certification.counted import resolve_inputs
+from pacshift.certification.counting import resolve_inputs
 from pacshift.certification.request import check_request
 from pacshift.errors import did_you_mean
 from pacshift.files.writing import PathLike

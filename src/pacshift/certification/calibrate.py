@@ -11,7 +11,7 @@ from dataclasses import replace
 from pacshift.arrays import Label, LabelsLike, RngLike, ScoresLike
 from pacshift.certificate import Certificate
 from pacshift.certification.certify import certify
-from pacshift.certification.counted import count, measured, resolve_inputs
+from pacshift.certification.counting import count, resolve_inputs
 from pacshift.certification.request import Request, check_request, require_fit
 from pacshift.errors import InputError, did_you_mean, param, users_line
 from pacshift.files.writing import PathLike
@@ -189,7 +189,6 @@ def run_calibration(
     require_fit(chosen, request, has_labels=is_labelled)
     transform = resolve_transform(score_for(chosen, score))
     data = count(source, target, chosen, request, transform, labelled=labelled)
-    request = request.for_classes(data.tally.classes)
     rows = None if isinstance(source, Tally) else source
     if progress is None and (rows is None or rows.watch is unwatched):
         for note in logits_note(data.tally):  # nobody may look at the notes; Python prints this by default
@@ -207,5 +206,4 @@ def run_calibration(
                 RuntimeWarning,
                 stacklevel=users_line(),
             )
-    certificate = measured(certificate, data)
     return certificate if rows is None or rows.columns is None else replace(certificate, columns=rows.columns)

@@ -18,7 +18,7 @@ from pacshift.bounds import Interval
 from pacshift.certificate import Certificate
 from pacshift.certificate.provenance import AskedMethod, Counting, Provenance
 from pacshift.certification.class_bounds import class_miss, clean_epsilon
-from pacshift.certification.counted import Data, check_repeats
+from pacshift.certification.counting import CalibrationData, check_repeats, maker_of
 from pacshift.certification.delta import (
     ASSUMPTION_SHARE,
     DIRECT_SHARE,
@@ -29,7 +29,7 @@ from pacshift.certification.delta import (
 from pacshift.certification.request import Request
 from pacshift.errors import AssumptionError, InputError, UninformativeWarning, users_line
 from pacshift.files.origin import PACSHIFT_VERSION, TIME_FORMAT, code_identity, current_time
-from pacshift.labels.labelled import check_labelled, mix_within
+from pacshift.labels.labelled import check_label_rows, mix_within
 from pacshift.labels.refusal import with_next_steps
 from pacshift.methods import Method, Solution, Task
 from pacshift.methods.base import AcceptedByLabel, facts_of, options_of
@@ -39,6 +39,7 @@ from pacshift.mix.lp import solved_by
 from pacshift.parallel import in_background, one_blas_thread
 from pacshift.paths.labelled import LabelledTarget
 from pacshift.progress import Progress, Steps, tell
+from pacshift.rows.fold import sizes
 from pacshift.scores.kind import require_same_kind
 from pacshift.tally import Tally
 from pacshift.tally.grid import single_cuts
@@ -55,7 +56,7 @@ with 100 classes."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Answer:
+class Outcome:
     """Thresholds, what is known about them, and the method that certifies them.
 
     ``refused`` is the refusal of the method that was asked for, where labelled target rows certify instead;
@@ -72,27 +73,28 @@ class Answer:
 
 @one_blas_thread()
 def certify(
-    data: Data,
+    data: CalibrationData,
     method: Method,
     request: Request,
     *,
     tested: Assumption | None = None,
+    with_sizes: bool = True,
     progress: Progress | None = None,
 ) -> Certificate:
     """Test label shift, run the method, and collect everything that a certificate holds.
 
-    ``tested`` is what ``check_label_shift`` saw, where methods that are compared share it. ``progress`` is told
-    percents.
+    ``tested`` is what ``check_label_shift`` saw, where methods that are compared share it. ``with_sizes``: whether
+    the target's sets are counted by their sizes. ``progress`` is told percents.
     """
     tell(progress, 0)
     tally = data.tally
-    assert request.classes == tally.classes  # Request.for_classes was called
+    request = request.for_classes(tally.classes)
     if not tally.n_source:
         raise InputError("no source rows: every method needs a labelled source.")
     if method.needs_target and not tally.n_target:
         raise InputError(f"method {method.name} needs target scores. Pass them, or use PS-LW, which needs none.")
     if data.labelled is not None:
-        check_labelled(data.labelled, tally)
+        check_label_rows(data.labelled, tally)
     repeats = check_repeats(tally, None if data.labelled is None else data.labelled.counted)
     require_same_kind(tally.full_source_kind, tally.full_target_kind, name="target", n_rows=tally.n_target)
     # The digest of the counts, 15 ms for a million rows, beside the test and the method.
@@ -100,14 +102,17 @@ def certify(
     assumption = None
     if promises_target(method) and method.assumes_label_shift and tally.n_target:
         assumption = tested or check_label_shift(tally, request, data.labelled)
+    refused = None if assumption is None else explain_refusal(assumption, request)
     tell(progress, TESTED)
     try:
-        found = answer(data, method, request, refusal_of(assumption, request), Steps(progress, TESTED, SOLVED))
+        outcome = choose_thresholds(data, method, request, refused, Steps(progress, TESTED, SOLVED))
     except AssumptionError as refusal:
         if data.labelled is not None:  # labels that contradict known_mix: more of them are no way on
             raise
         raise with_next_steps(refusal, data, method, request, assumption) from None
-    certificate = _certificate(data, method, request, found, assumption, inputs.result(), repeats)
+    certificate = _certificate(data, method, request, outcome, assumption, inputs.result(), repeats)
+    if with_sizes:
+        certificate = add_set_sizes(certificate, data)
     if certificate.trivial:
         causes = " ".join(certificate.reasons) or "no threshold passes."
         warnings.warn(f"every set contains all labels: {causes}", UninformativeWarning, stacklevel=users_line())
@@ -138,31 +143,31 @@ def bound_mix(request: Request, labelled: LabelledTarget, *, delta: float) -> In
     return mix_within(labelled, request.known, delta=delta, contamination=request.contamination)
 
 
-def refusal_of(found: Assumption | None, request: Request) -> AssumptionError | None:
+def explain_refusal(assumption: Assumption, request: Request) -> AssumptionError | None:
     """The error where label shift is rejected, without the ways on."""
-    if found is None or not found.refuted:
+    if not assumption.refuted:
         return None
     and_known = " and the stated shares were right" if request.known is not None else ""
     return AssumptionError(
-        f"label shift is rejected, so nothing is certified. {found.finding} If label shift held{and_known}, this "
-        f"would happen with probability at most {up(found.level)}."
+        f"label shift is rejected, so nothing is certified. {assumption.finding} If label shift held{and_known}, "
+        f"this would happen with probability at most {up(assumption.level)}."
     )
 
 
 def _certificate(
-    data: Data,
-    asked: Method,
+    data: CalibrationData,
+    wanted: Method,
     request: Request,
-    found: Answer,
+    outcome: Outcome,
     assumption: Assumption | None,
     inputs: Sequence[Input],
     repeats: Sequence[str],
 ) -> Certificate:
-    tally, labelled, method, solution = data.tally, data.labelled, found.method, found.solution
-    by_labels = () if labelled is None else by_labels_note(found, asked, labelled.n_rows)
+    tally, labelled, method, solution = data.tally, data.labelled, outcome.method, outcome.solution
+    by_labels = () if labelled is None else by_labels_note(outcome, wanted, labelled.n_rows)
     asked_method = None
-    if asked.name != method.name:  # labelled target rows certify instead
-        asked_method = AskedMethod(asked.name, options_of(asked))
+    if wanted.name != method.name:  # labelled target rows certify instead
+        asked_method = AskedMethod(wanted.name, options_of(wanted))
     return Certificate(
         rule=method.rule(solution.thresholds),
         classes=tally.classes,
@@ -183,10 +188,10 @@ def _certificate(
         weights=solution.weights,
         prevalence=solution.prevalence,
         accuracy=solution.accuracy,
-        class_miss=found.misses,
+        class_miss=outcome.misses,
         limits=request.limits,
-        accepted=None if found.by_label is None else found.by_label.share,
-        accepted_error=None if found.by_label is None else found.by_label.error,
+        accepted=None if outcome.by_label is None else outcome.by_label.share,
+        accepted_error=None if outcome.by_label is None else outcome.by_label.error,
         contamination=request.contamination,
         known_mix=request.known,
         assumption=assumption,
@@ -208,8 +213,8 @@ def _certificate(
             counting=Counting(
                 grid=tally.grid,
                 bins=tally.bins is not None,
-                rows=data.count_labels is not None,
-                sample=data.sample is not None,
+                rows=data.rows.mean_sizes is not None,
+                sample=data.rows.sample is not None,
             ),
             asked_method=asked_method,
             solver=solved_by(),
@@ -217,37 +222,48 @@ def _certificate(
     )
 
 
-def answer(
-    data: Data, method: Method, request: Request, refused: AssumptionError | None, steps: Steps | None = None
-) -> Answer:
+def add_set_sizes(certificate: Certificate, data: CalibrationData) -> Certificate:
+    """The certificate with the sizes of target sets."""
+    if data.target is None:
+        return replace(certificate, set_sizes=certificate.rule.sizes_in(data.tally))
+    return replace(certificate, set_sizes=sizes(data.target, [maker_of(certificate)])[0])
+
+
+def choose_thresholds(
+    data: CalibrationData,
+    method: Method,
+    request: Request,
+    refused: AssumptionError | None,
+    steps: Steps | None = None,
+) -> Outcome:
     """The thresholds. ``refused`` says that label shift was refuted; without target labels it is raised."""
-    alone, by_labels = split_delta_one(request, by_labels=True), method.by_labels
+    alone = split_delta_one(request, by_labels=True)
     if not method.assumes_label_shift:
-        return candidate(data, method, request, alone)
+        return solve_with(data, method, request, alone)
     if data.labelled is None:
         if refused is not None:
             raise refused
-        return candidate(data, method, request, split_delta_one(request, by_labels=False), steps)
-    too_many = method.too_many(data.tally.n_classes, request.limits)
+        return solve_with(data, method, request, split_delta_one(request, by_labels=False), steps)
+    by_labels, too_many = method.by_labels, method.too_many(data.tally.n_classes, request.limits)
     if refused is None and not too_many:
         shares = split_delta_two(request, method)
         known = bound_mix(request, data.labelled, delta=shares.mix) if shares.mix else request.known
         try:
-            by_method = candidate(data, method, replace(request, known=known), shares, steps)
-            both = by_method, candidate(data, by_labels, request, shares)
+            by_method = solve_with(data, method, replace(request, known=known), shares, steps)
+            both = by_method, solve_with(data, by_labels, request, shares)
             # They hold at once, so any rule may choose: the smaller sets.
-            task = task_of(data, method, request, shares)
+            task = make_task(data, method, request, shares)
             return both[method.best_of([each.solution.thresholds for each in both], data.tally, task)]
         except AssumptionError as refusal:
             # The method found it on its own, within its delta. That pays for the promise; the bounds of the misses
             # are a statement of their own, for which such a refusal is not paid.
             refused, alone = refusal, replace(alone, misses=shares.misses)
-    return replace(candidate(data, by_labels, request, alone), refused=refused, too_many=too_many)
+    return replace(solve_with(data, by_labels, request, alone), refused=refused, too_many=too_many)
 
 
-def candidate(
-    data: Data, method: Method, request: Request, shares: DeltaShares, steps: Steps | None = None
-) -> Answer:
+def solve_with(
+    data: CalibrationData, method: Method, request: Request, shares: DeltaShares, steps: Steps | None = None
+) -> Outcome:
     """What ``method`` certifies, below the limit per class, with bounds of the classes' misses.
 
     These two come from the source; where PS-T certifies, from labelled target rows (docs/methods/ps-t.md). Rows of
@@ -257,7 +273,7 @@ def candidate(
     so their thresholds are those that make the same sets of both (docs/serving.md). A transform rounds its scores
     first, and needs no such care.
     """
-    task = task_of(data, method, request, shares, steps)
+    task = make_task(data, method, request, shares, steps)
     start = perf_counter()
     logger.info("%s looks for thresholds of %d classes", method.name, data.tally.n_classes)
     solution = method.solve(data.tally, task)
@@ -268,7 +284,7 @@ def candidate(
         rows, what, n_unknown = data.labelled.counted, "labelled target rows", data.labelled.n_without_class
         n_looks = len(data.labelled.looks)  # what is said of classes holds at all of them: each has its share
     if solution.by_label is not None:
-        return Answer(solution, None, method, by_label=solution.by_label(shares.misses / n_looks))
+        return Outcome(solution, None, method, by_label=solution.by_label(shares.misses / n_looks))
     if request.class_epsilon is not None:
         limit, delta = request.class_epsilon, shares.cap / n_looks
         solution = capped(solution, rows, class_epsilon=limit, delta=delta, n_unknown=n_unknown, what=what)
@@ -276,10 +292,12 @@ def candidate(
         solution = replace(solution, thresholds=single_cuts(solution.thresholds))
     misses = class_miss(rows, solution.thresholds, delta=shares.misses / n_looks, n_unknown=n_unknown)
     bounds = Interval(np.minimum(misses.lower, limit), np.minimum(misses.upper, limit))
-    return Answer(solution, bounds, method)
+    return Outcome(solution, bounds, method)
 
 
-def task_of(data: Data, method: Method, request: Request, shares: DeltaShares, steps: Steps | None = None) -> Task:
+def make_task(
+    data: CalibrationData, method: Method, request: Request, shares: DeltaShares, steps: Steps | None = None
+) -> Task:
     """What ``method`` is asked for."""
     epsilon = clean_epsilon(request.epsilon, request.contamination)
     if not method.assumes_label_shift and data.labelled is not None and data.labelled.is_sheet:
@@ -288,13 +306,11 @@ def task_of(data: Data, method: Method, request: Request, shares: DeltaShares, s
         epsilon=epsilon,
         delta=shares.method if method.assumes_label_shift else shares.labels,
         seed=request.seed,
-        count_labels=data.count_labels,
+        rows=data.rows,
         known=request.known,
         limits=request.limits,
         contamination=request.contamination,
         labelled=data.labelled,
-        sample=data.sample,
-        tops=data.tops,
         steps=steps or Steps(),
         plan_delta=DIRECT_SHARE * request.delta,  # the least share that tests by labels get
     )

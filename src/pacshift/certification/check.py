@@ -10,7 +10,7 @@ import numpy as np
 from pacshift.arrays import BoolArray, Label, LabelsLike, ScoresLike, scipy
 from pacshift.bounds import Interval, binomial_cut, clopper_pearson
 from pacshift.certificate import Certificate
-from pacshift.certification.counted import check_repeats
+from pacshift.certification.counting import check_repeats
 from pacshift.errors import InputError, did_you_mean
 from pacshift.evaluation import Evaluation, EvaluationCounts
 from pacshift.rows.base import CheckedRows

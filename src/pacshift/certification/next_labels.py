@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pacshift.arrays import IntArray, Label, LabelsLike, ScoresLike
-from pacshift.certification.counted import check_repeats, resolve_inputs
+from pacshift.certification.counting import check_repeats, resolve_inputs
 from pacshift.certification.request import check_request
 from pacshift.errors import InputError, UnfinishedSheetError, did_you_mean
 from pacshift.files.writing import PathLike
@@ -122,7 +122,7 @@ def next_labels(
     transform = resolve_transform(score)
     tally = fold.both(source_rows, target_rows, transform, soft=False, bins=False)
     check_repeats(tally)
-    looks = split_at_looks(source_rows, target_rows, sheet, transform, tally, contamination=request.contamination)
+    looks = split_at_looks(source_rows, target_rows, sheet, transform, tally, request)
     epsilon = request.epsilon - request.contamination
     family, *_ = families(looks[0], tally, epsilon=epsilon)
     for look, at_look in enumerate(looks):

@@ -11,12 +11,12 @@ import numpy as np
 
 from pacshift.arrays import Label, LabelsLike, ScoresLike
 from pacshift.bounds import Interval
-from pacshift.certification.certify import check_label_shift, refusal_of
-from pacshift.certification.counted import check_repeats, resolve_inputs
+from pacshift.certification.certify import check_label_shift, explain_refusal
+from pacshift.certification.counting import check_repeats, resolve_inputs
 from pacshift.certification.request import Request, check_request
 from pacshift.errors import AssumptionError, InputError, did_you_mean
 from pacshift.files.writing import PathLike
-from pacshift.labels.labelled import check_labelled, count_labelled_rows, mix_within
+from pacshift.labels.labelled import check_label_rows, count_labelled_rows, mix_within
 from pacshift.labels.sheet import LabelSheet
 from pacshift.mix.prevalence import REGION_SHARE, KnownMix, Prevalence, mix_intervals
 from pacshift.mix.region import weight_bounds
@@ -122,14 +122,14 @@ def prevalence(
     check_repeats(tally, None if sample is None else sample.counted)
     if sample is None:
         return by_label_shift(tally, request)
-    check_labelled(sample, tally)
+    check_label_rows(sample, tally)
     return by_labels(tally, request, sample)
 
 
 def by_label_shift(tally: Tally, request: Request) -> Prevalence:
     """The shares by predictions, under label shift; an AssumptionError where it is refuted."""
     assumption = check_label_shift(tally, request)
-    refused = refusal_of(assumption, request)
+    refused = explain_refusal(assumption, request)
     if refused is not None:
         raise AssumptionError(refused.refusal, LABEL_SOME, assumption=assumption)
     region, mix = mix_intervals(tally, delta=REGION_SHARE * request.delta, known=request.known)

@@ -14,7 +14,7 @@ from pacshift.certificate import Certificate
 from pacshift.certificate.file import to_document, words_in
 from pacshift.certificate.provenance import Provenance
 from pacshift.certification.certify import certify
-from pacshift.certification.counted import count, measured, resolve_inputs
+from pacshift.certification.counting import count, resolve_inputs
 from pacshift.certification.request import Request, check_request, require_fit
 from pacshift.errors import AssumptionError, InputError, UninformativeWarning, did_you_mean, param
 from pacshift.files.codec import CHECKSUM, is_number
@@ -189,14 +189,13 @@ def verify(
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UninformativeWarning)
-            recomputed = certify(data, chosen, request.for_classes(classes))
+            recomputed = certify(data, chosen, request, with_sizes=stored.set_sizes is not None)
     except AssumptionError as refusal:
         differences = [f"nothing can be certified from these data: {refusal}"]
     now = None if recomputed is None else recomputed.provenance
     origin, unverified = compare_origins(stored, now, named=named)
     if recomputed is not None and now is not None:
         recomputed = recomputed.without_empty_sets() if stored.rule.never_empty else recomputed
-        recomputed = recomputed if stored.set_sizes is None else measured(recomputed, data)
         same_code = all(getattr(provenance, name) == getattr(now, name) for name in MADE_BY.values())
         differences = compare(stored, recomputed, same_code=same_code)
         if not same_code:

@@ -8,11 +8,12 @@ is PS-T (``pacshift.paths.labelled``).
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pacshift.acceptance.tops import TopScoreTable
-from pacshift.arrays import FloatArray, IntArray, Label
+from pacshift.arrays import IntArray, Label
 from pacshift.bounds import ROUNDING, Interval, binomial_lower, binomial_upper, clean_shares
 from pacshift.errors import AssumptionError, InputError, UnfinishedSheetError, param
 from pacshift.labels.sheet import NOT_ASKED, UNKNOWN, LabelSheet, RowDraw
@@ -35,6 +36,9 @@ from pacshift.scores.transforms import TRANSFORMS, Transform
 from pacshift.tally import Tally
 from pacshift.words.numbers import between, given, mean_size
 
+if TYPE_CHECKING:
+    from pacshift.certification.request import Request
+
 SEEN_BY_CHANCE = 1e-6
 """Rows of the test count as rows of the source where it is less likely that they only look alike."""
 
@@ -45,14 +49,11 @@ def split_at_random(
     to_plan: RowsToPlan,
     transform: Transform,
     tally: Tally,
-    *,
-    epsilon: float,
-    delta: float,
-    seed: int,
+    request: "Request",
 ) -> LabelledTarget:
     """Labelled rows with a pilot chosen by coins, and one look at the others."""
-    n_test = test_rows(len(labels), epsilon=epsilon, delta=delta)
-    pilot = choose_pilot(scores, labels, len(labels) - n_test, seed)
+    n_test = test_rows(len(labels), epsilon=request.epsilon, delta=request.delta)
+    pilot = choose_pilot(scores, labels, len(labels) - n_test, request.seed)
     is_test = np.ones(len(labels), bool)
     is_test[pilot] = False
     require_unseen(to_plan.chance_to_see(scores[is_test]))
@@ -71,7 +72,7 @@ def _count(scores: Matrix, labels: IntArray, transform: Transform, tally: Tally)
     return replace(counts, softmax=tally.softmax)
 
 
-def by_tally(labelled: Tally, tally: Tally) -> LabelledTarget:
+def use_label_counts(labelled: Tally, tally: Tally) -> LabelledTarget:
     """Counts of labelled rows, which must be draws of the same kind as the target's."""
     if (labelled.source_grouped is None) != (tally.target_grouped is None):
         raise InputError(
@@ -86,7 +87,7 @@ def count_labelled_rows(
 ) -> LabelledTarget | None:
     """The labelled rows as counts alone, for shares: of a tally, of a sheet, or of the target's own labels."""
     if isinstance(labelled_rows, Tally):
-        return by_tally(labelled_rows, tally)
+        return use_label_counts(labelled_rows, tally)
     if isinstance(source, Tally) or target is None:
         return None
     plain = TRANSFORMS["probability"]
@@ -118,35 +119,22 @@ def sheet_scores(target: CheckedRows, sheet: LabelSheet) -> tuple[Matrix, Matrix
     return scores
 
 
-def by_sheet(
+def split_by_sheet(
     source: CheckedRows | None,
     target: CheckedRows,
     sheet: LabelSheet,
     transform: Transform,
     tally: Tally,
-    *,
-    epsilon: float,
-    delta: float,
-    contamination: float = 0.0,
-    limits: FloatArray | None = None,
+    request: "Request",
 ) -> LabelledTarget:
     """The labels of a sheet up to its last complete look, with rows that are not on it to plan with.
 
     Where rows were left blank, later looks are in reach too: all hold at once, with any blanks (Lemma 4 of
     docs/methods/ps-t.md). Without the source's rows, where only its counts are at hand, nothing is tuned. Before
-    the first look nothing can be certified: an UnfinishedSheetError says what to expect. ``limits`` are those of
-    the error of each label, which must be fixed before a look too.
+    the first look nothing can be certified: an UnfinishedSheetError says what to expect.
     """
-    for name, wanted, planned in (("epsilon", epsilon, sheet.epsilon), ("delta", delta, sheet.delta)):
-        if wanted != planned:
-            raise InputError(
-                f"{sheet.name} was made for {name}={planned:g}, but {name}={wanted:g} was asked for. Its looks "
-                f"hold for the {name} that they were planned with: pass {param(f'{name}={planned!r}')}. A second "
-                "sheet would spend delta again."
-            )
-    *others, last = split_at_looks(
-        source, target, sheet, transform, tally, contamination=contamination, limits=limits, within_reach=True
-    )
+    sheet.require_promise(epsilon=request.epsilon, delta=request.delta)
+    *others, last = split_at_looks(source, target, sheet, transform, tally, request, within_reach=True)
     return replace(last, other_looks=tuple(others))
 
 
@@ -156,14 +144,14 @@ def split_at_looks(
     sheet: LabelSheet,
     transform: Transform,
     tally: Tally,
+    request: "Request",
     *,
-    contamination: float,
-    limits: FloatArray | None = None,
     within_reach: bool = False,
 ) -> list[LabelledTarget]:
     """The rows of a sheet at each of its looks, or at those that its labels say something about.
 
-    What thresholds are planned with must be what the sheet says, if it does.
+    What thresholds are planned with must be what the sheet says, if it does; so must limits of the error of each
+    label, which must be fixed before a look too.
     """
     scores, others = sheet_scores(target, sheet)
     to_plan = None if source is None else fold.to_plan(source, others)
@@ -176,7 +164,8 @@ def split_at_looks(
     at_looks = [_at_look(sheet, look, scores, labels, planning, transform, tally) for look in looks]
     if to_plan is not None:
         require_unseen(to_plan.chance_to_see(scores[_find_test_rows(sheet, labels, looks[-1])]))
-    path = path_digest(at_looks[0], tally, epsilon=sheet.epsilon - contamination, limits=limits)
+    limits = None if request.label_error is None else request.for_classes(tally.classes).limits
+    path = path_digest(at_looks[0], tally, epsilon=sheet.epsilon - request.contamination, limits=limits)
     if sheet.path and sheet.path != path:
         raise InputError(
             f"{sheet.name}: since it was first used, a label of the pilot, the source, the score, contamination "
@@ -184,7 +173,7 @@ def split_at_looks(
             "thresholds that were chosen after them. Undo the change, or draw a new sheet, which spends delta "
             "again."
         )
-    return [replace(one, path=path) for one in at_looks]
+    return [replace(each, path=path) for each in at_looks]
 
 
 def _at_look(
@@ -231,7 +220,7 @@ def _find_test_rows(sheet: LabelSheet, labels: IntArray, look: int) -> IntArray:
 def require_unseen(chance: float) -> None:
     """Refuse labelled rows that are in the source too; ``chance`` says how likely they only look alike (Lemma 3).
 
-    Every verb that takes both asks: by counts in ``check_labelled``, by rows where they are read anyway.
+    Every verb that takes both asks: by counts in ``check_label_rows``, by rows where they are read anyway.
     """
     if chance < SEEN_BY_CHANCE:
         ps = param("method='PS'")
@@ -267,7 +256,7 @@ def _missing_rows(sheet: LabelSheet) -> str:
     return f"{sheet.name}: {filled_in}. Label {more} from the top."
 
 
-def check_labelled(labelled: LabelledTarget, tally: Tally) -> None:
+def check_label_rows(labelled: LabelledTarget, tally: Tally) -> None:
     """Refuse counts of labelled rows that do not fit the others, or are those of source rows."""
     counted = labelled.counted
     kinds = [(part.classes, part.score, part.softmax) for part in (counted, tally)]

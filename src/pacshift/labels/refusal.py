@@ -13,7 +13,7 @@ from pacshift.paths.looks import look_cuts
 from pacshift.words.findings import next_steps, too_small
 
 if TYPE_CHECKING:
-    from pacshift.certification.counted import Data
+    from pacshift.certification.counting import CalibrationData
     from pacshift.certification.request import Request
 
 NUMBERS_OF_LABELS = (100, 200, 400)
@@ -68,7 +68,11 @@ class Attempt:
 
 
 def with_next_steps(
-    refusal: AssumptionError, data: "Data", method: Method, request: "Request", assumption: Assumption | None
+    refusal: AssumptionError,
+    data: "CalibrationData",
+    method: Method,
+    request: "Request",
+    assumption: Assumption | None,
 ) -> AssumptionError:
     """The refusal with what can be done, in the words of whoever reads it, and what to expect of it."""
     tally, plan = data.tally, sheet_plan(request.epsilon, request.delta, data.tally.n_target)
@@ -105,7 +109,7 @@ def sheet_plan(epsilon: float, delta: float, n_target: int) -> SheetPlan | None:
     return None
 
 
-def expected_sizes(data: "Data", request: "Request", plan: SheetPlan) -> tuple[tuple[int, float], ...]:
+def expected_sizes(data: "CalibrationData", request: "Request", plan: SheetPlan) -> tuple[tuple[int, float], ...]:
     """Labels at each look, and labels per set that PS-T would certify then: an estimate, not a promise.
 
     With rows at hand by a posterior that is fitted on the source: on 20 halves of a survey between 0.97 and 1.03
@@ -122,15 +126,15 @@ def expected_sizes(data: "Data", request: "Request", plan: SheetPlan) -> tuple[t
     passing = [
         (look, typical_error(cut, n)) for look, n, cut in zip(plan.looks, rows, cuts, strict=True) if cut >= 0
     ]
-    if data.to_plan is None:
-        tally, count_labels = data.tally, data.count_labels
+    if data.rows.rows_to_plan is None:
+        tally, count_sizes = data.tally, data.rows.mean_sizes
         return tuple(
             (look, sizes[0])
             for look, error in passing
-            if (sizes := mean_sizes(tally, [equal_miss_thresholds(tally, error)], count_labels)) is not None
+            if (sizes := mean_sizes(tally, [equal_miss_thresholds(tally, error)], count_sizes)) is not None
         )
     assert data.transform is not None  # rows come with it
-    to_plan = data.to_plan()
+    to_plan = data.rows.rows_to_plan()
     expected = forecast(to_plan.with_pilot(to_plan.source[:0], to_plan.source_labels[:0], data.transform))
     path = tuned_path(expected, data.tally, epsilon=epsilon)
     return tuple((look, expected.size_at(path, error)) for look, error in passing)

@@ -364,6 +364,27 @@ class LabelSheet:
             )
         return np.array(indices, np.int64)
 
+    def require_promise(self, *, epsilon: float, delta: float) -> None:
+        """Refuse another promise than the one that the looks were planned for.
+
+        Parameters
+        ----------
+        epsilon, delta : float
+            The promise that is asked for.
+
+        Raises
+        ------
+        InputError
+            If one of them is another number.
+        """
+        for name, wanted, planned in (("epsilon", epsilon, self.epsilon), ("delta", delta, self.delta)):
+            if wanted != planned:
+                raise InputError(
+                    f"{self.name} was made for {name}={planned:g}, but {name}={wanted:g} was asked for. Its looks "
+                    f"hold for the {name} that they were planned with: pass {param(f'{name}={planned!r}')}. A "
+                    "second sheet would spend delta again."
+                )
+
     def require_target(self, draw: RowDraw, numbers: IntArray | None = None, name: str = "the target") -> None:
         """Refuse another target than the one that the sheet was made for, and rows that its seed does not draw.
 

@@ -4,7 +4,7 @@ import difflib
 import re
 
 from pacshift.errors import InputError
-from pacshift.methods.base import Method, MethodFacts, Solution, Task, check_method, one_threshold
+from pacshift.methods.base import Method, MethodFacts, RowAccess, Solution, Task, check_method, one_threshold
 from pacshift.methods.guarantee import Guarantee
 from pacshift.methods.point_weights import PSR, WCP, Oracle
 from pacshift.methods.ps import APS, LWCP, PS, PSLW, pac_threshold, too_few
@@ -29,6 +29,7 @@ __all__ = [
     "Method",
     "MethodFacts",
     "Oracle",
+    "RowAccess",
     "Solution",
     "Task",
     "largest_threshold",

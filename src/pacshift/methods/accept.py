@@ -90,7 +90,7 @@ class Accept(Method):
 
     def best_of(self, thresholds: Sequence[FloatArray], tally: Tally, task: Task) -> int:
         """The place of those that accept most of the target."""
-        _, target = tops_of_tally(tally) if task.tops is None else task.tops()
+        _, target = tops_of_tally(tally) if task.rows.top_scores is None else task.rows.top_scores()
         return int(np.argmax([target.tables(one[None], 1)[0, 1::2].sum() for one in thresholds]))
 
     def solve(self, tally: Tally, task: Task) -> Solution:
@@ -112,7 +112,11 @@ class Accept(Method):
             classes=tally.classes,
             known=task.known,
         )
-        cuts, sides = (None, task.tops()) if task.tops is not None else (TALLY_CUTS, tops_of_tally(tally))
+        cuts, sides = (
+            (None, task.rows.top_scores())
+            if task.rows.top_scores is not None
+            else (TALLY_CUTS, tops_of_tally(tally))
+        )
         (held, source), (held_target, target) = (
             side.split(role, held_out_share(side.n_rows), task.seed)
             for role, side in zip(("source", "target"), sides, strict=True)

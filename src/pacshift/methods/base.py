@@ -15,7 +15,7 @@ from pacshift.arrays import FloatArray
 from pacshift.bounds import Interval
 from pacshift.errors import InputError, param
 from pacshift.methods.guarantee import Guarantee
-from pacshift.paths.labelled import LabelledTarget, smallest
+from pacshift.paths.labelled import CountLabels, LabelledTarget, RowsToPlan, smallest
 from pacshift.paths.sample import RowSample
 from pacshift.progress import Steps
 from pacshift.rows.rule import Rule, SetRule
@@ -23,6 +23,37 @@ from pacshift.tally import Tally
 from pacshift.words.numbers import one_of
 
 Score = TypeVar("Score")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RowAccess:
+    """What only the rows behind the counts can tell. Every call reads all of them again.
+
+    That may take as long as counting did, so a method calls what it needs, once.
+
+    Each is None where rows are not at hand, or where reading them again would take too long.
+
+    Parameters
+    ----------
+    mean_sizes : callable, optional
+        Mean set sizes on the target for each vector of thresholds in a list.
+    sample : callable, optional
+        Samples of the source's and the target's score rows, to plan with. Source rows may only be looked at if
+        they have no part in the certificate.
+    top_scores : callable, optional
+        The rows of source and target by predicted label and top score.
+    rows_to_plan : callable, optional
+        Rows that say after a refusal what labels would bring.
+    """
+
+    mean_sizes: CountLabels | None = None
+    sample: Callable[[], RowSample] | None = None
+    top_scores: Callable[[], tuple[TopScoreTable, TopScoreTable]] | None = None
+    rows_to_plan: Callable[[], RowsToPlan] | None = None
+
+
+NO_ROWS = RowAccess()
+"""Counts are all there is."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,9 +69,8 @@ class Task:
     seed : int
         For methods that throw coins: ``pacshift.tally.coins.score_coins(purpose, tally, task.seed)`` gives numbers
         that are independent of the counts. A generator laid over the counts, which are sorted, would not be.
-    count_labels : callable, optional
-        Mean set sizes on the target for each vector of thresholds in a list, counted on the rows themselves; None
-        if only a tally is at hand.
+    rows : RowAccess
+        What the rows themselves can tell, such as the sizes of sets. Empty if only a tally is at hand.
     known : Interval, optional
         Bounds of the target's label mix that the user is sure of and, for methods with ``uses_known_mix``, that
         labels of target rows prove. A method may use them to make sets smaller. They may depend on the target.
@@ -51,11 +81,6 @@ class Task:
         at target counts must allow for it too.
     labelled : LabelledTarget, optional
         Labelled rows of the target, for methods with ``needs_labels``.
-    sample : callable, optional
-        Gives samples of the source's and the target's score rows, to plan with; None if only a tally is at hand.
-        Source rows may only be looked at if they have no part in the certificate.
-    tops : callable, optional
-        Gives the rows of source and target by predicted label and top score; None if only a tally is at hand.
     steps : Steps
         For methods that take long: ``steps.expect(n)`` says that about n steps are to come, ``steps()`` that one
         is done. May be left alone.
@@ -67,13 +92,11 @@ class Task:
     epsilon: float
     delta: float
     seed: int = 0
-    count_labels: Callable[[Sequence[FloatArray]], list[float]] | None = None
+    rows: RowAccess = NO_ROWS
     known: Interval | None = None
     limits: FloatArray | None = None
     contamination: float = 0.0
     labelled: LabelledTarget | None = None
-    sample: Callable[[], RowSample] | None = None
-    tops: Callable[[], tuple[TopScoreTable, TopScoreTable]] | None = None
     steps: Steps = field(default_factory=Steps)
     plan_delta: float | None = None
 
@@ -234,7 +257,7 @@ class Method(ABC):
         -------
         int
         """
-        return smallest(tally, thresholds, task.count_labels)
+        return smallest(tally, thresholds, task.rows.mean_sizes)
 
     @property
     def extra_assumption(self) -> str:

@@ -94,10 +94,10 @@ class PSLP(Method):
         tuning: Tuning | None = None
         if plan.correction is None and may_tune(tally):
             balance = np.inf if self.class_balance == "none" else float(self.class_balance)
-            tuning = tune(tally, epsilon=epsilon, class_balance=balance, sample=task.sample, seed=task.seed)
+            tuning = tune(tally, epsilon=epsilon, class_balance=balance, sample=task.rows.sample, seed=task.seed)
         tuned_on = "" if tuning is None else "score rows" if tuning.on_rows else "counts"
         certified = certified_thresholds(tally, region, plan, included=included, tuning=tuning, steps=task.steps)
-        kind = smallest_kind(tally, certified, task.count_labels)
+        kind = smallest_kind(tally, certified, task.rows.mean_sizes)
         thresholds = certified[kind]
         mix = within_known(region.prevalence, task.known, task.contamination)
         return Solution(
@@ -136,7 +136,7 @@ class PSLP(Method):
             steps=task.steps,
         )
         tried = prevalence is not None
-        kind = smallest_kind(tally, certified, task.count_labels) if tried else EQUAL_MISS_RATE
+        kind = smallest_kind(tally, certified, task.rows.mean_sizes) if tried else EQUAL_MISS_RATE
         reasons = reasons_for_many_classes(tally, task, certified[kind], kind=kind, tried=tried)
         return Solution(certified[kind], prevalence=prevalence, reasons=reasons, notes=self._notes(kind))
 

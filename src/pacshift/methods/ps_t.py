@@ -53,7 +53,7 @@ class PST(Method):
         each = [(one, family) for one in (labelled, *labelled.other_looks) for family in tried]
         cuts = [one.cut(epsilon=task.epsilon, delta=delta) for one, _ in each]
         found = [family(one.test, cut, one.blanks) for (one, family), cut in zip(each, cuts, strict=True)]
-        chosen = smallest(tally, found, task.count_labels)
+        chosen = smallest(tally, found, task.rows.mean_sizes)
         (labelled, family), thresholds, cut = each[chosen], found[chosen], cuts[chosen]
         reasons: tuple[str, ...] = ()
         if np.isneginf(thresholds).all():
@@ -114,14 +114,14 @@ def next_look(
     labelled: LabelledTarget, family: Family, thresholds: FloatArray, tally: Tally, task: Task
 ) -> tuple[str, ...]:
     """About how large the sets are now and after the next look, if it sees misses as often as this one."""
-    sizes = mean_sizes(tally, [thresholds], task.count_labels)
+    sizes = mean_sizes(tally, [thresholds], task.rows.mean_sizes)
     if labelled.look + 1 >= len(labelled.looks) or sizes is None:
         return ()
     cuts = look_cuts(labelled.looks, epsilon=task.epsilon, delta=task.delta)
     now, then = labelled.looks[labelled.look : labelled.look + 2]
     more_allowed = round(cuts[labelled.look + 1] / then * now) - labelled.n_unknown
     expected = family(labelled.test, more_allowed, labelled.blanks)
-    (later,) = mean_sizes(tally, [expected], task.count_labels) or sizes
+    (later,) = mean_sizes(tally, [expected], task.rows.mean_sizes) or sizes
     more = then - now
     return (
         f"the sets hold {mean_size(sizes[0])} labels on average now; with the next {more:,} labels of the sheet "

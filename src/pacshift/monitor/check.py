@@ -3,7 +3,7 @@
 from typing import Any
 
 from pacshift.certificate import Certificate
-from pacshift.certification.counted import check_repeats
+from pacshift.certification.counting import check_repeats
 from pacshift.errors import InputError
 from pacshift.methods import Method
 from pacshift.scores.kind import require_same_kind

@@ -16,7 +16,7 @@ from pacshift.bounds import Interval
 from pacshift.certificate import Certificate
 from pacshift.certificate.provenance import check_stamp
 from pacshift.certification.class_bounds import class_miss
-from pacshift.certification.counted import maker_of
+from pacshift.certification.counting import maker_of
 from pacshift.certification.request import Request, check_request, require_fit
 from pacshift.defaults import DELTA, EPSILON
 from pacshift.errors import InputError, param

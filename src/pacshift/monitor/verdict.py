@@ -13,7 +13,7 @@ import numpy as np
 from pacshift.bounds import Interval
 from pacshift.certificate import Certificate
 from pacshift.certification.certify import certify
-from pacshift.certification.counted import Data
+from pacshift.certification.counting import CalibrationData
 from pacshift.certification.request import Request
 from pacshift.errors import AssumptionError, UninformativeWarning
 from pacshift.methods import Method
@@ -64,7 +64,7 @@ def certify_period(tally: Tally, method: Method, request: Request, columns: Colu
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UninformativeWarning)  # few rows: the verdict says what is not proven
-            return replace(certify(Data(tally), method, request), columns=columns)
+            return replace(certify(CalibrationData(tally), method, request, with_sizes=False), columns=columns)
     except AssumptionError as error:
         return f"{error.refusal} {next_steps(command=THIS_PERIOD)}"  # sizes were expected for this report's delta
 

@@ -20,7 +20,7 @@ from pacshift.words.numbers import between, digits_against, given, mean_size, pe
 from pacshift.words.rules import words_of
 
 if TYPE_CHECKING:
-    from pacshift.certification.certify import Answer
+    from pacshift.certification.certify import Outcome
     from pacshift.certification.check import Check
     from pacshift.certification.verify import VerifyVerdict
     from pacshift.labels.refusal import Attempt
@@ -47,17 +47,17 @@ SIMPLE_CAUSE = "Look for a simple cause: another model version, swapped columns,
 """What to do after a refusal."""
 
 
-def by_labels_note(found: "Answer", asked: Method, n_labels: int) -> tuple[str, ...]:
+def by_labels_note(outcome: "Outcome", wanted: Method, n_labels: int) -> tuple[str, ...]:
     """Why labelled target rows certify the thresholds, where another method was asked for."""
-    if found.method.name == asked.name or found.method.assumes_label_shift:
+    if outcome.method.name == wanted.name or outcome.method.assumes_label_shift:
         return ()
     alone = f"This certificate rests on the {plural(n_labels, 'labelled row')} alone."
-    if found.refused is None and found.too_many:
-        return (f"{found.too_many} {alone}",)
-    if found.refused is None:
-        more = words_of(found.method.rule).better
-        return (f"the labelled rows {more} than {asked.name}. {alone}",)
-    return (f"you asked for {asked.name}, but label shift was rejected. {alone}",)
+    if outcome.refused is None and outcome.too_many:
+        return (f"{outcome.too_many} {alone}",)
+    if outcome.refused is None:
+        more = words_of(outcome.method.rule).better
+        return (f"the labelled rows {more} than {wanted.name}. {alone}",)
+    return (f"you asked for {wanted.name}, but label shift was rejected. {alone}",)
 
 
 def logits_note(tally: Tally) -> tuple[str, ...]:

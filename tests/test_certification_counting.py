@@ -10,7 +10,7 @@ import pytest
 
 from pacshift import Certificate, InputError, Population, Tally, calibrate, check, read, verify
 from pacshift.certificate.file import to_document
-from pacshift.certification.counted import count
+from pacshift.certification.counting import count
 from pacshift.certification.request import check_request
 from pacshift.methods import METHODS, Method, Solution, Task
 from pacshift.rows.rows import bind_pair
@@ -129,7 +129,7 @@ class Curious(Method):
     name = "CURIOUS"
 
     def solve(self, tally: Tally, task: Task) -> Solution:
-        self.answers.append(None if task.count_labels is None else task.count_labels(CUTS))
+        self.answers.append(None if task.rows.mean_sizes is None else task.rows.mean_sizes(CUTS))
         return Solution(np.full(tally.n_classes, 0.5))
 
 

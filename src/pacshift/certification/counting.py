@@ -6,25 +6,24 @@
 import os
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from pacshift.acceptance.tops import TopScoreTable
 from pacshift.arrays import Label, LabelsLike, ScoresLike, scipy
 from pacshift.certificate import Certificate
 from pacshift.certificate.provenance import Counting
 from pacshift.certification.request import Request
 from pacshift.errors import InputError, param, users_line
 from pacshift.files.writing import PathLike
-from pacshift.labels.labelled import by_sheet, by_tally, split_at_random
+from pacshift.labels.labelled import split_at_random, split_by_sheet, use_label_counts
 from pacshift.labels.sheet import LabelSheet
-from pacshift.methods import Method
+from pacshift.methods import Method, RowAccess
+from pacshift.methods.base import NO_ROWS
 from pacshift.methods.guarantee import promises_target
 from pacshift.parallel import in_background
-from pacshift.paths.labelled import CountLabels, LabelledTarget, RowsToPlan
-from pacshift.paths.sample import RowSample
+from pacshift.paths.labelled import LabelledTarget
 from pacshift.rows import fold
 from pacshift.rows.base import CheckedRows
 from pacshift.rows.rows import Rows, bind_pair
@@ -39,21 +38,14 @@ About as many rows as are read in a second."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Data:
-    """What was counted: source and target, the labelled target rows, and what rows say when looked at again."""
+class CalibrationData:
+    """What was counted: source and target, the labelled target rows, and the rows, if they may be read again."""
 
     tally: Tally
     labelled: LabelledTarget | None = None
     transform: Transform | None = None
     target: CheckedRows | None = None
-    count_labels: CountLabels | None = None
-    """Counts mean sizes of sets on the target's rows, not on bins."""
-    sample: Callable[[], RowSample] | None = None
-    """Reads samples of source and target rows to tune thresholds with."""
-    tops: Callable[[], tuple[TopScoreTable, TopScoreTable]] | None = None
-    """Reads the top scores of all source and target rows."""
-    to_plan: Callable[[], RowsToPlan] | None = None
-    """Reads rows that say after a refusal what labels would bring."""
+    rows: RowAccess = NO_ROWS
 
 
 def check_repeats(tally: Tally, labelled: Tally | None = None, *, name: str = "source") -> tuple[str, ...]:
@@ -124,7 +116,7 @@ def count(
     labelled: LabelSheet | Tally | None = None,
     counting: Counting | None = None,
     predicted: bool | None = None,
-) -> Data:
+) -> CalibrationData:
     """The counts, the labelled rows, and what is looked at again; as the ``counting`` of a certificate says.
 
     ``predicted``: whether predicted labels are counted; by default if they are needed.
@@ -132,9 +124,7 @@ def count(
     A tally counts source and target; ``labelled`` are then the counts of labelled target rows, else a sheet.
     """
     if isinstance(source, Tally):
-        if not isinstance(labelled, Tally):
-            return Data(source)
-        return Data(source, by_tally(labelled, source))
+        return CalibrationData(source, use_label_counts(labelled, source) if isinstance(labelled, Tally) else None)
     assert transform is not None  # only counts do without
     grid, bins = (None, method.needs_bins) if counting is None else (counting.grid, counting.bins)
     if predicted is None:
@@ -144,74 +134,43 @@ def count(
     if "scipy.special" not in sys.modules:  # .13 s, while rows are counted; what uses it waits
         in_background(lambda: scipy.special)
     tally = fold.both(source, target, transform, grid=grid, **how)
-    data = looked_at(source, target, tally, transform, counting)
-    request = request.for_classes(tally.classes)
+    data = with_row_access(source, target, tally, transform, counting)
     if isinstance(labelled, LabelSheet):
         if target is None:
             raise InputError(
                 f"{param('labelled')} is a sheet of target rows, but there is no target. Pass its scores too."
             )
-        rows = by_sheet(
-            source,
-            target,
-            labelled,
-            transform,
-            tally,
-            epsilon=request.epsilon,
-            delta=request.delta,
-            contamination=request.contamination,
-            limits=request.limits if method.rule.of_labels else None,
-        )
-        return replace(data, labelled=rows)
+        return replace(data, labelled=split_by_sheet(source, target, labelled, transform, tally, request))
     if target is None or target.labels != "some":
         return data
     scores, labels, others = fold.labelled(target)
     to_plan = fold.to_plan(source, others)
-    rows = split_at_random(
-        scores,
-        labels,
-        to_plan,
-        transform,
-        tally,
-        epsilon=request.epsilon,
-        delta=request.delta,
-        seed=request.seed,
-    )
-    return replace(data, labelled=rows)
+    return replace(data, labelled=split_at_random(scores, labels, to_plan, transform, tally, request))
 
 
-def looked_at(
+def with_row_access(
     source: CheckedRows,
     target: CheckedRows | None,
     tally: Tally,
     transform: Transform,
     counting: Counting | None = None,
-) -> Data:
-    """The counts with rows that are read again, where it is not too dear."""
+) -> CalibrationData:
+    """The counts with rows that are read again, where it does not take too long."""
     if target is None or "never" in (source.again, target.again):
-        return Data(tally, transform=transform)
+        return CalibrationData(tally, transform=transform)
     is_cheap = source.again == target.again == "cheap"
     sizes = samples = is_cheap or tally.n_source + tally.n_target <= MAX_ROWS_READ_TWICE
     if counting is not None:
         sizes, samples = counting.rows, counting.sample
-    return Data(
-        tally,
-        transform=transform,
-        target=target,
-        count_labels=partial(fold.mean_sizes, target) if sizes and transform.function is None else None,
+    access = RowAccess(
+        mean_sizes=partial(fold.mean_sizes, target) if sizes and transform.function is None else None,
         sample=partial(fold.sample, source, target, tally) if samples else None,
-        tops=partial(fold.tops, source, target) if samples else None,
-        to_plan=partial(fold.plan_after_refusal, source, target) if counting is None else None,
+        top_scores=partial(fold.tops, source, target) if samples else None,
+        rows_to_plan=partial(fold.plan_after_refusal, source, target) if counting is None else None,
     )
+    return CalibrationData(tally, transform=transform, target=target, rows=access)
 
 
 def maker_of(certificate: Certificate) -> fold.SetMaker:
     """What makes the sets of a certificate."""
     return fold.SetMaker(certificate.rule, certificate.own_transform())
-
-
-def measured(certificate: Certificate, data: Data) -> Certificate:
-    """The certificate with the sizes of target sets."""
-    if data.target is None:
-        return replace(certificate, set_sizes=certificate.rule.sizes_in(data.tally))
-    return replace(certificate, set_sizes=fold.sizes(data.target, [maker_of(certificate)])[0])
