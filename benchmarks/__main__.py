@@ -12,19 +12,14 @@ from benchmarks.page import fill, page_of
 PARTS = {
     "speed": ("speed.run", "seconds and memory beside MAPIE, TorchCP, puncc and crepes"),
     "core": ("core.run", "the calls against floors measured in the same run"),
-    "one-row": ("one_row.run", "sets of one row at a time against the bare comparison"),
-    "solvers": ("solvers.run", "linear programs by highspy and by SciPy: time, and the same thresholds"),
     "startup": ("startup.run", "how long the package and its command take to load"),
     "picture": ("picture.run", "time and memory of everything, against rows and classes, in one picture"),
-    "history": ("history.run", "a few ratios, added to the table of earlier versions"),
     "scale-rows": ("scale.by_rows", "counting files of up to 16 million rows"),
     "scale-classes": ("scale.by_classes", "counting files of up to 10,000 classes"),
     "scale-files": ("scale.by_files", "counting up to 256 files"),
     "quality": ("quality.run", "who keeps what they promise when the label mix moves"),
-    "shares": ("shares.run", "widths of the shares' intervals beside the box of PS-LP's region"),
     "judges": ("judges.run", "language models as judges of real answers (needs --data)"),
     "sharpness": ("sharpness.run", "set sizes beside the best that knows everything"),
-    "boxes": ("boxes.run", "PS-W by the hull and by elimination (needs --data)"),
     "needs": ("needs.run", "set sizes by classes, rows per class, epsilon and delta"),
     "many": ("many.run", "set sizes with 100 and 1,000 classes (needs --data, else one synthetic case)"),
     "guarantee": ("guarantee.run", "how often each method breaks its promise"),
@@ -38,10 +33,7 @@ PARTS = {
     ),
     "after-refusal-validity": ("after_refusal.run_validity", "how often such certificates break their promise"),
     "accept": ("accept.run", "what is accepted, and how much of it is wrong, on real scores (needs --data)"),
-    "accept-choices": ("accept.choices", "constants of accept, compared in simulated worlds"),
     "plans": ("plans.run", "set sizes that plans foresee, beside true ones (--data for real scores)"),
-    "populations": ("populations.run", "one half of the people certified for the other half (needs --data)"),
-    "twins": ("twins.run", "how close the twins are to the real scores (needs --data)"),
     "reproduce": ("reproduce.run", "tables, counts and figures of the page on the paper"),
     "figures": ("figures.run", "the figures of the page on the idea"),
     "cases": ("cases.run", "people and headlines with their sets, for the page of real cases (needs --data)"),
@@ -66,8 +58,9 @@ def main(arguments: list[str] | None = None) -> None:
     for name in names:
         for block, text in load(name)(lab):
             print(f"\n{text.strip()}\n", flush=True)
+            page = page_of(block)
             if lab.write:
-                fill(page_of(block), block, text)
+                fill(page, block, text)
 
 
 def load(name: str) -> Callable[[Lab], Blocks]:

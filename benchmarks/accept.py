@@ -1,12 +1,9 @@
 """Accept or ask: how much is accepted beside the best that knows the target, and beside others.
 
-``choices`` compares the constants of plans on simulated worlds alone; ``run`` measures on real scores, on which
-nothing was chosen.
+On real scores, on which nothing was chosen.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from importlib import import_module
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -15,41 +12,12 @@ import numpy as np
 
 from benchmarks.lab import Blocks, Lab, quiet
 from benchmarks.page import report
-from pacshift import AssumptionError, Population, accept
-from pacshift.acceptance.tops import TopScoreTable, accepted, top_labels
+from pacshift import AssumptionError, accept
+from pacshift.acceptance.tops import accepted, top_labels
 from pacshift.arrays import FloatArray, IntArray
-from pacshift.methods import RowAccess, Task
-from pacshift.methods.accept import Accept
-from pacshift.tally import Tally
 from paper.experiments.summary import markdown_table
 
 DELTA = 0.05
-PLAN = "pacshift.acceptance.plan"
-CHOICES: dict[str, tuple[str, tuple[Any, ...]]] = {
-    "share of the rows that plan": (f"{PLAN}.held_out_share", (0.5, 2.0)),
-    "rules of a path": (f"{PLAN}.N_RULES", (30, 120)),
-    "groups of the curve": (f"{PLAN}.GROUPS", (15, 100)),
-    "weight on equal curves": (f"{PLAN}.PULL", (0.1, 2.5)),
-    "weight on equal means": (f"{PLAN}.EQUAL_MEANS", (6.0, 600.0)),
-    "largest planned bet": (f"{PLAN}.MOST_PLANNED", (0.6, 0.94)),
-    "between expected and wrong": (f"{PLAN}.HALF_WAY", (0.0, 1.0)),
-    "first rule": (f"{PLAN}.EARLY", (0.7, 1.0)),
-    "limits of labels": (f"{PLAN}.SURE", (-1.0, -2.0)),
-    "share of the region": ("pacshift.methods.accept.REGION_SHARE", (0.03, 0.3)),
-}
-"""Constants, and other values of them; of the share of rows multiples."""
-
-LIMIT = 2.5
-"""Every label has a limit of so many times the error where the constant of such limits is compared."""
-
-WORLDS = {
-    "2 classes": (2, 2.5, [0.5, 0.5], [0.85, 0.15]),
-    "4 classes": (4, 3.0, [0.55, 0.25, 0.05, 0.15], [0.35, 0.2, 0.3, 0.15]),
-    "3 classes": (3, 3.0, [0.5, 0.3, 0.2], [0.2, 0.2, 0.6]),
-    "5 classes": (5, 4.0, [0.4, 0.3, 0.1, 0.1, 0.1], [0.1, 0.1, 0.2, 0.3, 0.3]),
-    "10 classes": (10, 5.0, [0.1] * 10, [0.28, *[0.08] * 9]),
-}
-"""Simulated: number of classes, strength of the classifier, label mixes of source and target."""
 
 REAL = {
     "CIFAR-10, VGG-16": "cifar10/scores_vgg16.npz",
@@ -109,72 +77,6 @@ class Truth:
             )
             best = max(best, float(total)) if bad <= error * total + 1e-12 else best
         return best
-
-
-def choices(lab: Lab) -> Blocks:
-    """Share accepted over the best by label, for other values of each constant, in simulated worlds."""
-    trials = lab.trials or lab.choose(6, 1)
-    sizes = lab.choose((2_000, 10_000), (1_000,))
-    usual, limited = mean_shares(sizes, trials), mean_shares(sizes, trials, LIMIT)
-    rows = [("as it is", "", *(f"{one:.3f}" for one in usual))]
-    rows.append(("with limits of labels", f"{LIMIT:g} times", *(f"{one:.3f}" for one in limited)))
-    for name, (where, values) in CHOICES.items():
-        limit, base_line = (LIMIT, limited) if where.endswith("SURE") else (None, usual)
-        for value in values[: lab.choose(2, 1)]:
-            with change(where, value):
-                found = mean_shares(sizes, trials, limit)
-            shown = f"{value:g} times" if "held_out" in where else f"{value:g}"
-            rows.append((name, shown, *(f"{one - base:+.3f}" for one, base in zip(found, base_line, strict=True))))
-            lab.say(f"accept: {rows[-1]}")
-    headings = "constant", "value", *(f"{size:,} rows" for size in sizes)
-    title = (
-        "Share accepted over that of the best thresholds per label, which know the target; mean over "
-        f"{len(WORLDS)} simulated worlds, errors of 5 and 10 %, and {trials} draws; and what others change."
-    )
-    yield "accept-choices", report("accept-choices", title, markdown_table(headings, rows))
-
-
-@contextmanager
-def change(where: str, value: Any) -> Iterator[None]:
-    """Another value of a constant, in its module and wherever it was imported."""
-    module, _, name = where.rpartition(".")
-    homes = [import_module(one) for one in dict.fromkeys([module, PLAN, "pacshift.methods.accept"])]
-    homes = [one for one in homes if hasattr(one, name)]
-    before = getattr(homes[0], name)
-    new: Any = (lambda n_rows: min(0.5, value * before(n_rows))) if callable(before) else value
-    try:
-        for one in homes:
-            setattr(one, name, new)
-        yield
-    finally:
-        for one in homes:
-            setattr(one, name, before)
-
-
-def mean_shares(sizes: tuple[int, ...], trials: int, limit: float | None = None) -> list[float]:
-    """The mean share at each number of rows, without the test of label shift, which holds.
-
-    ``limit``: every label has a limit of so many times the error.
-    """
-    found: dict[int, list[float]] = {size: [] for size in sizes}
-    for number, (k, strength, before, after) in enumerate(WORLDS.values()):
-        population = Population.synthetic(k, strength=strength, rng=number)
-        everyone, truths = population.draw(after, 50_000, rng=[number, 1])
-        truth = Truth(np.asarray(everyone, float), truths, after)
-        for error in (0.05, 0.1):
-            best = truth.best_by_label(error)
-            for size in sizes:
-                for trial in range(trials):
-                    rng = np.random.default_rng([number, size, trial])
-                    source, labels = population.draw(before, size, rng)
-                    target, _ = population.draw(after, size, rng)
-                    tally = Tally.from_scores(source, labels) + Tally.from_target(target)
-                    tops = TopScoreTable.of_rows(source, labels), TopScoreTable.of_rows(target)
-                    rows = RowAccess(top_scores=lambda tops=tops: tops)  # type: ignore[misc]
-                    limits = None if limit is None else np.full(k, limit * error)
-                    task = Task(error, DELTA, rows=rows, limits=limits)
-                    found[size].append(truth.at(Accept().solve(tally, task).thresholds)[0] / best)
-    return [float(np.mean(found[size])) for size in sizes]
 
 
 Contestant = Callable[[FloatArray, IntArray, FloatArray, float], Callable[[FloatArray], IntArray]]

@@ -11,37 +11,22 @@ from pacshift.parallel import cores
 
 DOCS = ROOT / "docs"
 RESULTS = ROOT / "benchmarks" / "results"
-BLOCKS = {
-    "docs/performance.md": ("in-short",),
-    "benchmarks/results/performance.md": ("picture", "history", "speed", "quality", "core", "startup"),
-    "benchmarks/results/serving.md": ("one-row",),
-    "benchmarks/results/solvers.md": ("solvers",),
-    "benchmarks/results/scale.md": ("rows", "classes", "files"),
-    "benchmarks/results/guarantee.md": ("guarantee", "hunt"),
-    "docs/cases.md": ("cases-people", "cases-headlines"),
-    "docs/how-much-data.md": ("needs",),
-    "benchmarks/results/shares.md": ("shares",),
-    "benchmarks/results/judges.md": ("judges", "judges-shift"),
-    "benchmarks/results/boxes.md": ("boxes",),
-    "benchmarks/results/sharpness.md": ("sharpness",),
-    "benchmarks/results/power.md": ("power",),
-    "benchmarks/results/few-labels.md": ("labels", "lazy-labels"),
-    "benchmarks/results/after-refusal.md": ("after-refusal", "after-refusal-validity"),
-    "benchmarks/results/plans.md": ("plans",),
-    "benchmarks/results/accept.md": ("accept",),
-    "benchmarks/results/accept-choices.md": ("accept-choices",),
-    "benchmarks/results/populations.md": ("populations",),
-    "benchmarks/results/many-classes.md": ("many",),
-    "paper/data-sets.md": ("shipped", "twins"),
-    "docs/reproduce.md": ("reproduce-short",),
-    "benchmarks/results/reproduce.md": ("verdicts", "questions", "panels", "figures", "counts"),
-}
-"""Pages with the blocks that the lab writes. Those of the site are in docs/, the others in RESULTS."""
 
 
 def page_of(block: str) -> Path:
-    """The page that holds a block."""
-    return next(ROOT / page for page, blocks in BLOCKS.items() if block in blocks)
+    """The page that holds a block: of the site, of the paper, or of results that no page of the site shows.
+
+    >>> page_of("needs").name, page_of("plans").parent.name
+    ('how-much-data.md', 'results')
+    >>> page_of("nowhere")
+    Traceback (most recent call last):
+    SystemExit: no page has the markers of the block nowhere
+    """
+    pages = (*DOCS.rglob("*.md"), *RESULTS.glob("*.md"), *ROOT.glob("paper/*.md"))
+    for page in pages:
+        if f"<!-- {block}:begin -->" in page.read_text(encoding="utf-8"):
+            return page
+    raise SystemExit(f"no page has the markers of the block {block}")
 
 
 def fill(page: Path, block: str, text: str) -> None:

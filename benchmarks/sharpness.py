@@ -4,62 +4,39 @@ Source and target are drawn from one population, so that the error and the set s
 are known exactly. Three floors know the whole population: the best single threshold, the best threshold per class,
 and the best per class that misses no class more often than 3 epsilon ("with cap"), as tuned thresholds do. ORACLE
 knows the true weights and calibrates on the same rows. The *excess* of a method is its mean size above the best
-single threshold, and its *ratio* the share of PS-W's excess.
-PS-LP keeps the smaller of two kinds of sets, which are shown too. "from counts" is PS-LP where only a tally is at
-hand; "balance 6" and "balance none" are its other class balances. "mix known" are its tuned thresholds if the
-label mix were known; the difference is the price of the unknown mix. Score sets for development, other mixes and
-small samples have tables of their own (``--panels development``, ``other``, ``small``).
+single threshold, and its *ratio* the share of PS-W's excess. PS-LP keeps the smaller of two kinds of sets, which
+are shown too. "mix known" are its tuned thresholds if the label mix were known; the difference is the price of the
+unknown mix.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from benchmarks.lab import Blocks, Lab
-from benchmarks.page import conditions
-from benchmarks.sharpness_cases import DEVELOPMENT, OTHER_MIXES, SMALL, load
+from benchmarks.page import report
 from pacshift import Population
 from pacshift.arrays import FloatArray
 from pacshift.bounds import Interval
-from pacshift.methods import PSC, PSLP, PSLW, PSW, Method, Oracle, RowAccess, Task
+from pacshift.methods import PSC, PSLP, PSLW, PSW, Method, Oracle, Task
 from pacshift.mix.region import PrevalenceRegion, prevalence_region
 from pacshift.paths.sample import RowSample
 from pacshift.ps_lp.theorem import EQUAL_MISS_RATE, MANY_ROWS, TUNED, betting_test, certified_thresholds, plan_for
 from pacshift.ps_lp.tuned import CLASS_BALANCE, certified_on_path, tune
 from pacshift.simulate.population import ROUNDING
 from pacshift.tally import Tally
-from paper.experiments.datasets import Dataset
+from paper.experiments.datasets import Dataset, load_dataset
 from paper.experiments.panels import NATURAL_PANELS, Panel
 from paper.experiments.summary import markdown_table
 
-FROM_COUNTS, BALANCES = "from counts", ("balance 6", "balance none")
-METHODS: dict[str, Method] = {
-    "PS-LP": PSLP(),
-    FROM_COUNTS: PSLP(),
-    "balance 6": PSLP(class_balance=6),
-    "balance none": PSLP(class_balance="none"),
-    "ORACLE": Oracle(),
-    "PS-W": PSW(intervals="elimination"),  # as published
-    "PS-C": PSC(intervals="elimination"),
-    "PS-LW": PSLW(),
-}
 KINDS, KNOWN = (TUNED, EQUAL_MISS_RATE), "mix known"
-SHOWN = ("PS-LP", "ORACLE", FROM_COUNTS, *BALANCES, *KINDS, KNOWN, "PS-W", "PS-C", "PS-LW")
-HEADINGS = (
-    "panel", "best per class", "best with cap", *SHOWN[:2], "best threshold", *SHOWN[2:],
-    "ratio", "ratio of ORACLE", "broken", "gap", "of it mix",
-)  # fmt: skip
+FLOORS = ("best per class", "best with cap", "best threshold")
+SIZES = (*FLOORS, "PS-LP", "ORACLE", *KINDS, KNOWN, "PS-W", "PS-C", "PS-LW")
+RATIOS = ("ratio", "ratio of ORACLE", "broken", "gap", "of it mix")
 SMALL_PANEL = "heart-natural-large-0.1"
-GROUPS = {
-    "The paper's panels": NATURAL_PANELS,
-    "Other mixes, 20,000 rows on each side": OTHER_MIXES,
-    "Small samples, 1,000 rows on each side, δ = 0.05": SMALL,
-    "Development: score sets on which constants were chosen": DEVELOPMENT,
-}
 
 HIGHEST_PRICE = 1e12
 """Beyond it a missed label costs more than any set size. A round number."""
@@ -69,90 +46,67 @@ Thresholds: TypeAlias = float | FloatArray
 
 @dataclass(frozen=True)
 class Line:
-    """One panel: the floors that know everything, and for each method sizes and errors of all trials."""
+    """One panel: mean size and error of the floors and of each method, and in how many trials PS-LP missed ε."""
 
     panel: Panel
-    best: float
-    best_per_class: float
-    best_capped: float
-    sizes: dict[str, FloatArray]
-    errors: dict[str, FloatArray]
-
-    def size(self, method: str) -> float:
-        return float(self.sizes[method].mean())
+    sizes: dict[str, float]
+    errors: dict[str, float]
+    broken: int
 
     def ratio(self, method: str) -> float:
-        return (self.size(method) - self.best) / (self.size("PS-W") - self.best)
+        best = self.sizes["best threshold"]
+        return (self.sizes[method] - best) / (self.sizes["PS-W"] - best)
 
-    def broken(self, method: str) -> int:
-        return int((self.errors[method] > self.panel.epsilon).sum())
-
-    def gap(self, method: str) -> float:
-        """Mean distance of the true error below ε."""
-        return float(self.panel.epsilon - self.errors[method].mean())
-
-    def cells(self) -> list[str]:
-        """The line for the table: sizes, ratios, broken promises, and where the distance to ε comes from."""
-        found = list(map(self.size, SHOWN))
-        floors = self.best_per_class, self.best_capped
-        sizes = (*floors, *found[:2], self.best, *found[2:], self.ratio("PS-LP"), self.ratio("ORACLE"))
-        gaps = self.gap(TUNED), self.gap(TUNED) - self.gap(KNOWN)
-        return [
-            self.panel.name,
-            *(f"{value:.3f}" for value in sizes),
-            f"{self.broken('PS-LP')}",
-            *(f"{gap:.4f}" for gap in gaps),
-        ]
+    def ratios(self) -> tuple[str, ...]:
+        """Excesses, broken promises, and where the distance of the error to ε comes from."""
+        gap, of_mix = self.panel.epsilon - self.errors[TUNED], self.errors[KNOWN] - self.errors[TUNED]
+        excesses = (f"{self.ratio(method):.3f}" for method in ("PS-LP", "ORACLE"))
+        return (*excesses, f"{self.broken}", f"{gap:.4f}", f"{of_mix:.4f}")
 
 
 def run(lab: Lab) -> Blocks:
-    """Every panel and the averages, then the other groups of cases that are asked for or at hand."""
+    """Sizes, ratios and averages over the panels. One table of both would be too wide for a page."""
     wanted, trials = lab.panels or lab.choose("", SMALL_PANEL), lab.trials or lab.choose(20, 2)
-    parts = [conditions(lab.command("sharpness"))]
-    for title, panels in GROUPS.items():
-        lines = []
-        for panel in panels:
-            if wanted in panel.name and (data := load(panel, lab.data)):
-                lines.append(measure(panel, data, trials))
-                lab.say(f"sharpness {panel.name}: {lines[-1].size('PS-LP'):.3f}, {lines[-1].best_per_class:.3f}")
-        if lines:
-            parts += [f"**{title}**", *tables(lines), summary(lines)]
-    if len(parts) == 1:
-        raise SystemExit(f"sharpness: no case at hand holds {wanted!r} in its name.")
-    yield "sharpness", "\n\n".join(parts)
-
-
-def tables(lines: Sequence[Line]) -> list[str]:
-    """Floors and PS-LP, its kinds and other methods, and ratios. One table would be too wide for a page."""
-    rows = [HEADINGS, *(line.cells() for line in lines)]
-    cuts = [1, HEADINGS.index(TUNED), HEADINGS.index("ratio"), len(HEADINGS)]
-    parts = ([(row[0], *row[first:last]) for row in rows] for first, last in pairwise(cuts))
-    return [markdown_table(head, body, left=1).strip() for head, *body in parts]
+    lines = []
+    for panel in NATURAL_PANELS:
+        if wanted in panel.name:
+            lines.append(measure(panel, load_dataset(panel.dataset, lab.data), trials))
+            lab.say(f"sharpness {panel.name}: {lines[-1].sizes['PS-LP']:.3f}")
+    if not lines:
+        raise SystemExit(f"sharpness: no panel holds {wanted!r} in its name.")
+    sizes = [(line.panel.name, *(f"{line.sizes[name]:.3f}" for name in SIZES)) for line in lines]
+    ratios = [(line.panel.name, *line.ratios()) for line in lines]
+    tables = markdown_table(("panel", *SIZES), sizes, left=1), markdown_table(("panel", *RATIOS), ratios, left=1)
+    yield "sharpness", report(lab.command("sharpness"), *tables, summary(lines))
 
 
 def measure(panel: Panel, data: Dataset, trials: int) -> Line:
     """Draw, calibrate by every method, look up the truth."""
-    population, mix = Population(data.probs, data.labels), panel.target_mix
-    found: dict[str, list[Thresholds]] = {name: [] for name in SHOWN}
+    population, mix, epsilon = Population(data.probs, data.labels), panel.target_mix, panel.epsilon
+    methods: tuple[Method, ...] = (
+        PSLP(),
+        Oracle(weights=panel.weights),
+        PSW("elimination"),
+        PSC("elimination"),
+        PSLW(),
+    )
+    capped = best_class_thresholds(population, epsilon, mix, class_epsilon=CLASS_BALANCE * epsilon)
+    floors = best_class_thresholds(population, epsilon, mix), capped, population.best_threshold(epsilon, mix)
+    made: dict[str, list[Thresholds]] = {name: [floor] for name, floor in zip(FLOORS, floors, strict=True)}
     for trial in range(trials):
         rng = np.random.default_rng([*panel.drawn_name.encode(), trial])
         source, labels = population.draw(panel.source_mix, panel.n_source, rng)
         target = population.draw(mix, panel.n_target, rng)[0]
         tally = Tally.from_scores(source, labels, soft=False) + Tally.from_target(target, soft=False)
         sample = partial(RowSample.of, source, labels, target)
-        access = RowAccess(mean_sizes=partial(mean_sizes, target), sample=sample)
-        task = Task(panel.epsilon, panel.delta, 0, access)
-        for name, method in (METHODS | {"ORACLE": Oracle(weights=panel.weights)}).items():
-            rows = replace(task, rows=replace(access, sample=None)) if name == FROM_COUNTS else task
-            found[name].append(method.solve(tally, rows).thresholds)
-        for kind, thresholds in by_kind(tally, panel, sample).items():
-            found[kind].append(thresholds)
-    best = population.size(population.best_threshold(panel.epsilon, mix), mix)
-    best_per_class = population.size(best_class_thresholds(population, panel.epsilon, mix), mix)
-    capped = best_class_thresholds(population, panel.epsilon, mix, class_epsilon=CLASS_BALANCE * panel.epsilon)
-    sizes = {name: np.array([population.size(value, mix) for value in found[name]]) for name in SHOWN}
-    errors = {name: np.array([population.error(value, mix) for value in found[name]]) for name in SHOWN}
-    return Line(panel, best, best_per_class, population.size(capped, mix), sizes, errors)
+        task = Task(epsilon, panel.delta, 0, partial(mean_sizes, target), sample=sample)
+        thresholds = {method.name: method.solve(tally, task).thresholds for method in methods}
+        for name, cuts in (thresholds | by_kind(tally, panel, sample)).items():
+            made.setdefault(name, []).append(cuts)
+    sizes = {name: float(np.mean([population.size(cuts, mix) for cuts in every])) for name, every in made.items()}
+    errors = {name: np.array([population.error(cuts, mix) for cuts in every]) for name, every in made.items()}
+    broken = int((errors["PS-LP"] > epsilon).sum())
+    return Line(panel, sizes, {name: float(every.mean()) for name, every in errors.items()}, broken)
 
 
 def mean_sizes(target: Any, cuts: Sequence[FloatArray]) -> list[float]:
@@ -235,21 +189,18 @@ def only(mix: FloatArray) -> PrevalenceRegion:
 def summary(lines: Sequence[Line]) -> str:
     """Ratios over all lines."""
     ratios = np.array([line.ratio("PS-LP") for line in lines])
-    names = (*KINDS, KNOWN, "ORACLE")
-    means = ", ".join(f"{name} {np.mean([line.ratio(name) for line in lines]):.3f}" for name in names)
-    smaller = sum(line.size("PS-LP") <= line.size("ORACLE") for line in lines)
-    broken = sum(line.broken("PS-LP") for line in lines)
-    floors = np.array([[line.best_per_class, line.best_capped] for line in lines])
-    sizes = np.array([line.size("PS-LP") for line in lines])
-    over, over_capped = np.exp(np.log(sizes[:, None] / floors).mean(axis=0))
-    others = np.array([[line.size(name) for name in (FROM_COUNTS, *BALANCES)] for line in lines])
-    counted, *balances = np.exp(np.log(sizes[:, None] / others).mean(axis=0))
-    worst = max(lines, key=lambda line: line.size("PS-LP") / line.size(FROM_COUNTS))
+    means = ", ".join(
+        f"{name} {np.mean([line.ratio(name) for line in lines]):.3f}" for name in (*KINDS, KNOWN, "ORACLE")
+    )
+    smaller = sum(line.sizes["PS-LP"] <= line.sizes["ORACLE"] for line in lines)
+    over, over_capped = (
+        np.exp(np.mean([np.log(line.sizes["PS-LP"] / line.sizes[floor]) for line in lines]))
+        for floor in FLOORS[:2]
+    )
     return (
         f"excess(PS-LP) / excess(PS-W): mean {ratios.mean():.3f}, largest {ratios.max():.3f}; means of others: "
         f"{means}. size(PS-LP) / size(best per class): geometric mean {over:.3f}; with the cap "
-        f"of 3 ε per class {over_capped:.3f}. size(PS-LP) / size({FROM_COUNTS}): geometric mean {counted:.3f}, "
-        f"largest {worst.size('PS-LP') / worst.size(FROM_COUNTS):.3f} ({worst.panel.name}). Sets have "
-        f"{1 / balances[0]:.3f} of their size with balance 6, and {1 / balances[1]:.3f} with none. "
-        f"PS-LP is at most as large as ORACLE on {smaller} of {len(lines)} panels; errors above ε: {broken}."
+        f"of 3 ε per class {over_capped:.3f}. "
+        f"PS-LP is at most as large as ORACLE on {smaller} of {len(lines)} panels; errors above ε: "
+        f"{sum(line.broken for line in lines)}."
     )

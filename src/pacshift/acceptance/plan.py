@@ -17,7 +17,7 @@ N_RULES = 60
 """Rules of a path: from the first that accepts a sixtieth of the target to the one that accepts all.
 
 This and what follows only shapes how much is accepted. In simulated worlds half or twice as many rules, other
-weights, groups and shares change it by less than 60 draws tell (benchmarks/results/accept-choices.md).
+weights, groups and shares changed it by less than 60 draws tell.
 """
 
 GROUPS = 40
