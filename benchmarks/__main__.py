@@ -2,7 +2,7 @@
 
 import argparse
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 
@@ -14,9 +14,7 @@ PARTS = {
     "core": ("core.run", "the calls against floors measured in the same run"),
     "startup": ("startup.run", "how long the package and its command take to load"),
     "picture": ("picture.run", "time and memory of everything, against rows and classes, in one picture"),
-    "scale-rows": ("scale.by_rows", "counting files of up to 16 million rows"),
-    "scale-classes": ("scale.by_classes", "counting files of up to 10,000 classes"),
-    "scale-files": ("scale.by_files", "counting up to 256 files"),
+    "scale": ("scale.run", "counting files of up to 16 million rows, 10,000 classes, 256 files"),
     "quality": ("quality.run", "who keeps what they promise when the label mix moves"),
     "judges": ("judges.run", "language models as judges of real answers (needs --data)"),
     "sharpness": ("sharpness.run", "set sizes beside the best that knows everything"),
@@ -45,17 +43,12 @@ PARTS = {
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the parts asked for, one after the other."""
-    parser = build_parser()
-    options = parser.parse_args(arguments)
-    try:
-        names = select(options.parts)
-    except LookupError as unknown:
-        parser.error(str(unknown))
+    options = build_parser().parse_args(arguments)
     settings = {name: value for name, value in vars(options).items() if name != "parts"}
     # Taken out of the environment: a part that asks for the shipped scores must not get the real ones.
     environment = os.environ.pop("PACSHIFT_DATA", None)
     lab = Lab(**settings | {"data": options.data or environment})
-    for name in names:
+    for name in options.parts:
         for block, text in load(name)(lab):
             print(f"\n{text.strip()}\n", flush=True)
             page = page_of(block)
@@ -76,10 +69,10 @@ def build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks",
         description=__doc__,
-        epilog=f"parts ('scale' stands for all that begin with scale-):\n{parts}",
+        epilog=f"parts:\n{parts}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("parts", nargs="+", metavar="PART", help="one or more of the parts below")
+    parser.add_argument("parts", nargs="+", choices=PARTS, metavar="PART", help="one or more of the parts below")
     parser.add_argument("--small", action="store_true", help="small sizes, no peers: does everything run?")
     parser.add_argument("--write", action="store_true", help="put tables and figures into the documentation")
     parser.add_argument("--trials", type=int, help="draws per panel or sample size (default: depends on the part)")
@@ -90,24 +83,6 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--data", metavar="DIR", help="real scores (default: PACSHIFT_DATA, else what is shipped)")
     parser.add_argument("--out", type=Path, default=Path("out"), metavar="DIR", help="trials and figures (out)")
     return parser
-
-
-def select(names: Sequence[str]) -> list[str]:
-    """Parts by name, or by the first word of their names.
-
-    >>> select(["core", "scale"])[:3]
-    ['core', 'scale-rows', 'scale-classes']
-    >>> select(["spede"])  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-    LookupError: no part 'spede'; there are speed, core, ...
-    """
-    chosen = []
-    for name in names:
-        found = [name] if name in PARTS else [part for part in PARTS if part.startswith(f"{name}-")]
-        if not found:
-            raise LookupError(f"no part {name!r}; there are {', '.join(PARTS)}")
-        chosen += found
-    return chosen
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Made-up scores for timing: their values do not matter, their number does."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,9 @@ from numpy.typing import NDArray
 
 STRENGTH = 5.0
 """How far the logit of the true label stands above the noise: about 95 % right of 10 classes, 80 % of 100."""
+
+CHUNK_SCORES = 1 << 21
+"""Scores of a table that are made and written at a time."""
 
 
 def scores_and_labels(
@@ -51,3 +55,42 @@ def both_domains(
 def shifted_mix(n_classes: int) -> list[float]:
     """The first label three times as frequent as every other one."""
     return [3 / (n_classes + 2)] + [1 / (n_classes + 2)] * (n_classes - 1)
+
+
+def write_table(
+    folder: Path, rows: int, n_classes: int, *, files: int = 1, columns: str = "float64", seed: int = 0
+) -> Path:
+    """Softmax scores of random logits and their labels as Parquet: one column per class, or "one list".
+
+    >>> import tempfile
+    >>> import pyarrow.parquet as pq
+    >>> for columns in ("float32", "one list"):
+    ...     path = write_table(Path(tempfile.mkdtemp(), "table"), 100, 3, files=3, columns=columns)
+    ...     table = pq.read_table(path)
+    ...     print(table.column_names, table.num_rows, len(list(path.iterdir())))
+    ['p_0', 'p_1', 'p_2', 'label'] 100 3
+    ['scores', 'label'] 100 3
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    rng, step = np.random.default_rng(seed), max(1, CHUNK_SCORES // n_classes)
+    folder.mkdir()
+    for number, part in enumerate(np.array_split(np.arange(rows), files)):
+        writer = None
+        for start in range(0, len(part), step):
+            labels = rng.integers(0, n_classes, len(part[start : start + step]))
+            scores = rng.normal(size=(len(labels), n_classes))
+            scores[np.arange(len(labels)), labels] += 2.5
+            np.exp(scores, out=scores)
+            scores /= scores.sum(axis=1, keepdims=True)
+            if columns == "one list":
+                table = {"scores": pa.FixedSizeListArray.from_arrays(pa.array(scores.ravel()), n_classes)}
+            else:
+                table = {f"p_{place}": column for place, column in enumerate(scores.astype(columns).T)}
+            table = pa.table(table | {"label": labels})
+            writer = writer or pq.ParquetWriter(folder / f"{number:05}.parquet", table.schema)
+            writer.write_table(table)
+        if writer is not None:
+            writer.close()
+    return folder

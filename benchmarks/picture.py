@@ -17,12 +17,11 @@ from typing import Any
 import numpy as np
 
 from benchmarks.lab import Blocks, Lab
-from benchmarks.made_up import both_domains, shifted_mix
+from benchmarks.made_up import both_domains, shifted_mix, write_table
 from benchmarks.measure import run_times
 from benchmarks.page import DOCS, conditions
 from benchmarks.peers import FLOOR, OURS, THEIRS, JobFailed, answer_of, run_job
 from benchmarks.picture_shown import CALIBRATE, COUNT, ONE, OWN_FLOORS, SETS, USE, Measured, draw, table
-from benchmarks.scale_jobs import generate
 from benchmarks.speed import DELTA, EPSILON
 from pacshift import Certificate
 
@@ -85,7 +84,9 @@ def in_memory(lab: Lab, measured: Measured, at: tuple[str, int], rows: int, n_cl
 
 def on_files(lab: Lab, measured: Measured, at: tuple[str, int], rows: int, n_classes: int, folder: Path) -> None:
     """Commands and databases on Parquet files; memory is the peak of the whole process."""
-    source, target = (generate(folder / name, rows, n_classes, seed=seed) for seed, name in enumerate(("a", "b")))
+    source, target = (
+        write_table(folder / name, rows, n_classes, seed=seed) for seed, name in enumerate(("a", "b"))
+    )
     for (work, title), words in commands(source, target, folder, n_classes).items():
         timed(lab, measured, (work, title), at, {"kind": "command", "words": [str(word) for word in words]})
     counting: dict[str, Any] = {"n_classes": n_classes}
@@ -141,7 +142,7 @@ def timed(lab: Lab, measured: Measured, place: tuple[str, str], at: tuple[str, i
 
 def whole_process(job: dict[str, Any]) -> tuple[float, float]:
     """Seconds from the start of a process to its end, and its peak memory in bytes."""
-    command = [sys.executable, "-m", "benchmarks.picture_jobs", json.dumps(job)]
+    command = [sys.executable, "-m", "benchmarks.jobs", json.dumps(job)]
     # As an installed package is: compiled once, and not by every process.
     compiled = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     start = time.perf_counter()

@@ -21,7 +21,7 @@ from benchmarks.page import report
 from pacshift import Population
 from pacshift.arrays import FloatArray
 from pacshift.bounds import Interval
-from pacshift.methods import PSC, PSLP, PSLW, PSW, Method, Oracle, Task
+from pacshift.methods import PSC, PSLP, PSLW, PSW, Method, Oracle, RowAccess, Task
 from pacshift.mix.region import PrevalenceRegion, prevalence_region
 from pacshift.paths.sample import RowSample
 from pacshift.ps_lp.theorem import EQUAL_MISS_RATE, MANY_ROWS, TUNED, betting_test, certified_thresholds, plan_for
@@ -91,15 +91,20 @@ def measure(panel: Panel, data: Dataset, trials: int) -> Line:
         PSLW(),
     )
     capped = best_class_thresholds(population, epsilon, mix, class_epsilon=CLASS_BALANCE * epsilon)
-    floors = best_class_thresholds(population, epsilon, mix), capped, population.best_threshold(epsilon, mix)
-    made: dict[str, list[Thresholds]] = {name: [floor] for name, floor in zip(FLOORS, floors, strict=True)}
+    floors: tuple[Thresholds, ...] = (
+        best_class_thresholds(population, epsilon, mix),
+        capped,
+        population.best_threshold(epsilon, mix),
+    )
+    made: dict[str, list[Thresholds]] = {name: [cuts] for name, cuts in zip(FLOORS, floors, strict=True)}
     for trial in range(trials):
         rng = np.random.default_rng([*panel.drawn_name.encode(), trial])
         source, labels = population.draw(panel.source_mix, panel.n_source, rng)
         target = population.draw(mix, panel.n_target, rng)[0]
         tally = Tally.from_scores(source, labels, soft=False) + Tally.from_target(target, soft=False)
         sample = partial(RowSample.of, source, labels, target)
-        task = Task(epsilon, panel.delta, 0, partial(mean_sizes, target), sample=sample)
+        rows = RowAccess(mean_sizes=partial(mean_sizes, target), sample=sample)
+        task = Task(epsilon, panel.delta, 0, rows)
         thresholds = {method.name: method.solve(tally, task).thresholds for method in methods}
         for name, cuts in (thresholds | by_kind(tally, panel, sample)).items():
             made.setdefault(name, []).append(cuts)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import typer
 
-from benchmarks.__main__ import build_parser, select
+from benchmarks.__main__ import build_parser
 from commands import all_commands
 from pacshift import InputError
 from paper.__main__ import app as paper
@@ -53,7 +53,7 @@ def require_command(words: list[str]) -> None:
         targets = [word for word in rest if "=" not in word]
         assert all(re.search(rf"^{re.escape(target)}:", makefile, re.MULTILINE) for target in targets)
     elif rest[:2] == ["-m", "benchmarks"]:
-        select(build_parser().parse_args(rest[2:]).parts)
+        build_parser().parse_args(rest[2:])
     elif program == "python":
         require_options(PAPER, rest[2], rest[3:])
     elif rest[0] not in COMMANDS_OF_ALL:

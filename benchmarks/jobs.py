@@ -1,4 +1,4 @@
-"""What ``picture`` and ``startup`` run in processes of their own: ``python -m benchmarks.picture_jobs JSON``.
+"""What ``picture``, ``scale`` and ``startup`` run in processes of their own: ``python -m benchmarks.jobs JSON``.
 
 A command of ours, or what a database does with the same Parquet files. The last line printed is the answer.
 """
@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import redirect_stdout
 from typing import Any
 
-from benchmarks.measure import peak_memory
+from benchmarks.measure import peak_memory, seconds_of
 
 STEPS = 4096
 """True-label scores are counted in so many steps."""
@@ -81,14 +81,30 @@ def polars_sets(job: dict[str, Any]) -> None:
     rows.select(sets=pl.concat_list(members).list.drop_nulls()).sink_parquet(job["out"])
 
 
+def count(job: dict[str, Any]) -> None:
+    """Count a table as ``calibrate`` does."""
+    from pacshift import read
+
+    read(job["path"], label="label", scores=job["scores"]).tally()
+
+
+def scan_and_count(job: dict[str, Any]) -> dict[str, float]:
+    """Least seconds of both, in turn, so that a busy moment of the machine affects both."""
+    works = lambda: bare_scan({"paths": [job["path"]]}), lambda: count(job)
+    seconds = [[seconds_of(work) for work in works] for _ in range(job["repeats"])]
+    return dict(zip(("scan", "count"), map(min, zip(*seconds, strict=True)), strict=True))
+
+
 def imports(job: dict[str, Any]) -> None:
     """Load modules and do nothing with them."""
     exec(job["code"])
 
 
-KINDS: dict[str, Callable[[dict[str, Any]], None]] = {
+KINDS: dict[str, Callable[[dict[str, Any]], dict[str, float] | None]] = {
     "command": command,
     "imports": imports,
+    "count": count,
+    "scan and count": scan_and_count,
     "bare scan": bare_scan,
     "DuckDB counts": duckdb_counts,
     "Polars counts": polars_counts,
@@ -99,5 +115,5 @@ KINDS: dict[str, Callable[[dict[str, Any]], None]] = {
 
 if __name__ == "__main__":
     asked = json.loads(sys.argv[1])
-    KINDS[asked["kind"]](asked)
-    print(json.dumps({"peak": peak_memory()}))
+    found = KINDS[asked["kind"]](asked) or {}
+    print(json.dumps(found | {"peak": peak_memory()}))
