@@ -47,10 +47,10 @@ def test_three_kinds_are_told_apart(n_classes: int) -> None:
         (-(logits**2), OTHER),
     ]
     for scores, kind in cases:
-        assert ScoreKind.of_rows(scores).name == kind
-        counted = Tally.from_target(scores).target_kind
+        of_rows, counted = ScoreKind.of_rows(scores), Tally.from_target(scores).target_kind
+        assert of_rows is not None
         assert counted is not None
-        assert counted.name == kind
+        assert of_rows.name == counted.name == kind
         assert (counted.low, counted.high) == (scores.min(), scores.max())
         assert counted.least_top == scores.max(axis=1).min()
 
@@ -59,6 +59,7 @@ def test_a_few_odd_rows_do_not_change_the_kind() -> None:
     scores = softmax(np.random.default_rng(0).normal(size=(500, 4)))
     scores[7:10] = 0.0
     kind = ScoreKind.of_rows(scores)
+    assert kind is not None
     assert (kind.name, kind.n_sum_to_one) == (PROBABILITIES, 497)
 
 
