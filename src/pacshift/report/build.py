@@ -2,9 +2,8 @@
 
 import json
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -16,21 +15,15 @@ from pacshift.certificate.file import to_document
 from pacshift.comparison import ComparisonRow
 from pacshift.errors import AssumptionError
 from pacshift.methods.guarantee import MEANINGS, promises_target
-from pacshift.plots.axes import MAX_CLASSES_SHOWN, class_height, readable
+from pacshift.plots.axes import MAX_CLASSES_SHOWN, class_height
 from pacshift.report.page import Picture, draw_all, groups_picture, render, write_page
-from pacshift.rows.sets import mean_and_empty
 from pacshift.words.findings import LABELS_CERTIFY, OTHER_WAYS, too_small
-from pacshift.words.numbers import between, capital, given, mean_size, one_of, percent
-from pacshift.words.rules import outside, words_of
+from pacshift.words.numbers import between, capital, given, one_of, percent
+from pacshift.words.rules import outside, size_words, words_of
 from pacshift.words.statements import most_changed, statements
 
 MAX_BARS = 4
 """Classes in a small picture of the first screen."""
-
-MAX_INPUTS_SHOWN = 10
-"""Files named on the page; the certificate itself, also on the page, names more."""
-
-MODEL_NOT_STATED = "Not stated: the certificate does not say which classifier the scores come from."
 
 IN_TABLE = "The numbers are in the table of classes."
 
@@ -95,170 +88,100 @@ def render_report(certificate: Certificate, *, comparison: Sequence[ComparisonRo
     >>> page[:15], "Promise about the target" in page
     ('<!doctype html>', True)
     """
-    lines = [
-        replace(line, short=readable(line.short, longest=4000), full=readable(line.full, longest=4000))
-        for line in statements(certificate, most_notes=None)
-    ]
+    lines = statements(certificate, most_notes=None)
     meant, first = MEANINGS[certificate.guarantee], "sets" if certificate.trivial else "promise"
+    said = {line.key: line for line in lines}
     return render(
         "page.html",
         certificate=certificate,
-        said={line.key: line for line in lines},
+        said=said,
         headline=next(line.short for line in lines if line.key == first),
         # The short form; of the notes all, and of what follows from the data the line that says when it was made.
         lines=[line.short for line in lines if line.short and line.key not in ("note", first)]
         + [line.full for line in lines if line.key in ("note", "origin")],
         tone="limited" if certificate.trivial else meant.tone,
         badge="Uninformative" if certificate.trivial else capital(meant.title),
-        method=readable(certificate.method),
-        bars=_make_bars(certificate, {line.key for line in lines}),
-        outside=outside(certificate),
+        bars=list(_list_bars(certificate, shows_change="change" in said)),
         promises_target=promises_target(certificate),
-        not_promised=words_of(certificate.rule).not_promised(certificate),
-        threshold_shown=words_of(certificate.rule).threshold_shown,
-        pictures=draw_all(_pictures(certificate)),
+        words=words_of(certificate.rule),
+        pictures=draw_all(_list_pictures(certificate)),
         most=MAX_CLASSES_SHOWN,
         comparison=list(comparison or ()),
-        size_note=_size_note(certificate, comparison or ()),
         meanings=MEANINGS,
-        origin=_origin(certificate),
         # Escaped once here as JSON (never a lone surrogate) and once more by the template as HTML.
         document=json.dumps(to_document(certificate), indent=1),
     )
 
 
 @dataclass(frozen=True)
-class Bar:
-    """A row of a small picture: a range from ``low`` to ``high``, and a mark to compare it with."""
-
-    name: str
-    value: str
-    low: float
-    high: float
-    mark: float | None = None
-    marked: bool = False
-
-
-@dataclass(frozen=True)
 class Bars:
-    """A small picture of the first screen."""
+    """A small picture of the first screen: bars, and a line at the ``limit``.
+
+    A row is a name, a value in words, both ends of the bar, and a mark to compare it with. ``which`` says how rows
+    are chosen among more classes.
+    """
 
     title: str
     legend: str
-    rows: Sequence[Bar]
+    rows: Sequence[tuple[str, str, float, float, float | None]]
+    which: str = ""
     scale: float = 1.0
     limit: float | None = None
-    more: str = ""
 
 
-def _make_bars(certificate: Certificate, keys: Collection[str]) -> list[Bars]:
+def _list_bars(certificate: Certificate, *, shows_change: bool) -> Iterator[Bars]:
     """Label mix before and after, misses per class with the line at ε, and how many labels sets have."""
-    names, mix, epsilon, pictures = certificate.classes, certificate.prevalence, certificate.epsilon, list[Bars]()
+    mix, tested, words = certificate.prevalence, certificate.assumption, words_of(certificate.rule)
+    names, around = list(map(str, certificate.classes)), outside(certificate)
     before = certificate.class_counts / max(certificate.n_source, 1)
-
-    def cut(which: str) -> str:
-        return f"The {MAX_BARS} {which} of {len(names)} classes." if len(names) > MAX_BARS else ""
-
-    def highest(title: str, legend: str, bounds: Interval, scale: float) -> Bars:
-        """The labels with the highest bounds, the first of them marked, beside the line at ε."""
-        low, high = bounds.lower, bounds.upper
-        worst = np.argsort(-high, kind="stable")[:MAX_BARS].tolist()
-        rows = [Bar(str(names[k]), between(low[k], high[k]), low[k], high[k], marked=k == worst[0]) for k in worst]
-        legend += f" Line: ε = {given(epsilon)} for all together."
-        return Bars(title, legend, rows, scale, epsilon, cut("highest bounds"))
-
     if mix is not None:
+        legend = f"Bar: range in the target{around}. Mark: share in the source."
         rows = [
-            Bar(str(names[k]), between(mix.lower[k], mix.upper[k]), mix.lower[k], mix.upper[k], before[k])
+            (names[k], between(mix.lower[k], mix.upper[k]), mix.lower[k], mix.upper[k], before[k])
             for k in most_changed(mix, before)[0][:MAX_BARS]
         ]
-        legend = f"Bar: range in the target{outside(certificate)}. Mark: share in the source."
-        pictures.append(Bars("Label mix.", legend, rows, more=cut("that changed most")))
-    elif "change" in keys and certificate.assumption is not None:
-        now = certificate.assumption.mix
+        yield Bars("Label mix.", legend, rows, "that changed most")
+    elif shows_change and tested is not None:
+        now, legend = tested.mix, "Bar: estimate for the target. Mark: share in the source."
         order = most_changed(Interval(now, now), before)[0][:MAX_BARS]
-        rows = [Bar(str(names[k]), f"about {percent(now[k])}", 0.0, now[k], before[k]) for k in order]
-        legend = "Bar: estimate for the target. Mark: share in the source."
-        pictures.append(Bars("Label mix.", legend, rows, more=cut("that changed most")))
-    words, bounds = words_of(certificate.rule), None
-    if not certificate.trivial:
-        bounds = words.errors(certificate)
-    if bounds is not None:
-        title, legend = words.bars
-        pictures.append(
-            highest(title, legend.format(outside=outside(certificate)), bounds, words.scale(bounds, epsilon))
-        )
-    sizes = certificate.set_sizes
-    if sizes is not None and sizes.any() and not certificate.trivial:
+        rows = [(names[k], f"about {percent(now[k])}", 0.0, now[k], before[k]) for k in order]
+        yield Bars("Label mix.", legend, rows, "that changed most")
+    errors = None if certificate.trivial else words.errors(certificate)
+    if errors is not None:
+        (title, legend), low, high, epsilon = words.bars, errors.lower, errors.upper, certificate.epsilon
+        order = np.argsort(-high, kind="stable")[:MAX_BARS].tolist()
+        rows = [(names[k], between(low[k], high[k]), low[k], high[k], None) for k in order]
+        legend = f"{legend.format(outside=around)} Line: ε = {given(epsilon)} for all together."
+        yield Bars(title, legend, rows, "with the highest bounds", words.scale(errors, epsilon), epsilon)
+    if _has_sizes(certificate) and not certificate.trivial:
         title, legend, shares = words.shares(certificate)
-        pictures.append(Bars(title, legend, _shares(shares)))
-    return pictures
+        yield Bars(title, legend, [(name, percent(share), 0.0, share, None) for name, share in shares.items()])
 
 
-def _shares(shares: Mapping[str, float]) -> list[Bar]:
-    return [Bar(name, percent(share), 0.0, share) for name, share in shares.items()]
+def _has_sizes(certificate: Certificate) -> bool:
+    return certificate.set_sizes is not None and bool(certificate.set_sizes.any())
 
 
-def _size_note(certificate: Certificate, comparison: Sequence[ComparisonRow]) -> str:
-    """Why the comparison shows another mean size for this method than the card at the top, where it does."""
-    counts = certificate.set_sizes
-    if counts is None or not counts.sum():
-        return ""
-    card = mean_size(mean_and_empty(counts)[0])
-    sizes = [row.size for row in comparison if row.method == certificate.method]
-    if {mean_size(size) for size in sizes if size is not None} <= {card}:
-        return ""
-    return (
-        f"The {card} labels per set at the top are the mean over the {counts.sum():,} target cases that were "
-        "calibrated on. This table was measured on other cases, or on a whole population."
-    )
-
-
-def _origin(certificate: Certificate) -> list[tuple[str, str]]:
-    """When and by what the certificate was made, for which model and from which data: terms and what they say."""
-    origin = certificate.provenance
-    version = f", version {certificate.facts.version} of the method" if certificate.facts.version else ""
-    facts = {
-        "Certificate made": f"{origin.created} with pacshift {origin.pacshift_version}{version}",
-        "By which code": origin.code or "not known",
-        "Model": origin.model_id or MODEL_NOT_STATED,
-        "Valid until": origin.valid_until,
-        "Maker's note": origin.note,
-        "Seed": str(origin.seed),
-    }
-    terms = [(term, value) for term, value in facts.items() if value is not None]
-    for file in [each for each in origin.inputs if each.name is not None][:MAX_INPUTS_SHOWN]:
-        rows = "" if file.rows is None else f", {file.rows:,} rows counted"
-        left_out = f", left out: {file.left_out_in_words}" if file.left_out else ""
-        terms.append((f"Read as {file.role}", f"{file.name}{rows}{left_out}, SHA-256 {file.sha256 or 'unknown'}"))
-    return terms
-
-
-def _pictures(certificate: Certificate) -> dict[str, Picture]:
+def _list_pictures(certificate: Certificate) -> dict[str, Picture]:
     """The pictures for which the certificate has numbers."""
-    tall, sizes = class_height(min(len(certificate.classes), MAX_CLASSES_SHOWN)), certificate.set_sizes
     what = "the interval of its share" if certificate.prevalence is not None else "the share of predictions"
-    mix = f"Share of each class on the source and {what} on the target. {IN_TABLE}"
-    weights = f"Bounds of the weight of each class. {IN_TABLE}"
-    misses = f"Bounds of the share of each class that is missed. {IN_TABLE}"
-    counted = ""
-    if sizes is not None and sizes.any():
-        parts = [f"{percent(count / sizes.sum())} hold {size}" for size, count in enumerate(sizes) if count]
-        more = f" and {len(parts) - 8} further sizes" if len(parts) > 8 else ""
-        counted = f"Sizes of the target's sets: {', '.join(parts[:8])}{more}."
-    every: list[tuple[str, Any, Callable[..., Axes], float, str]] = [
-        ("mix", certificate, plots.label_mix, tall, mix),
-        ("weights", certificate.weights, plots.weight_intervals, tall, weights),
-        ("misses", certificate.class_miss, plots.class_misses, tall, misses),
-        ("sizes", sizes, plots.set_sizes, 3.0, counted),
-    ]
-    pictures = {
-        name: Picture(lambda figure, plot=plot: plot(certificate, ax=figure.subplots()), height, alt)  # type: ignore[misc]
-        for name, numbers, plot, height, alt in every
-        if numbers is not None
+    wanted: dict[str, tuple[Callable[..., Axes], str]] = {
+        "mix": (plots.label_mix, f"Share of each class on the source and {what} on the target. {IN_TABLE}")
     }
-    groups = {} if certificate.assumption is None else {"groups": groups_picture(certificate.assumption)}
-    return pictures | groups
+    if certificate.class_miss is not None:
+        wanted["misses"] = plots.class_misses, f"Bounds of the share of each class that is missed. {IN_TABLE}"
+    if _has_sizes(certificate):
+        wanted["sizes"] = plots.set_sizes, f"Sizes of the target's sets: {size_words(certificate.set_sizes)}"
+    tall = class_height(min(len(certificate.classes), MAX_CLASSES_SHOWN))
+    pictures = {
+        name: Picture(
+            lambda figure, plot=plot: plot(certificate, ax=figure.subplots()),  # type: ignore[misc]
+            3.0 if name == "sizes" else tall,
+            alt,
+        )
+        for name, (plot, alt) in wanted.items()
+    }
+    return pictures | groups_picture(certificate.assumption)
 
 
 def write_refusal(error: AssumptionError, path: str | os.PathLike[str], *, overwrite: bool = True) -> None:
@@ -318,7 +241,7 @@ def render_refusal(error: AssumptionError) -> str:
         refusal=capital(error.refusal),
         labels_certify=LABELS_CERTIFY,
         tested=tested,
-        pictures=draw_all({} if tested is None else {"groups": groups_picture(tested)}),
+        pictures=draw_all(groups_picture(tested)),
         expected_sizes=error.expected_sizes,
         attempt=attempt,
         looks="" if attempt is None else one_of([f"{look:,}" for look in attempt.looks]),

@@ -11,7 +11,6 @@ from functools import partial
 from typing import get_args
 
 import numpy as np
-from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
@@ -38,7 +37,6 @@ from pacshift.plots.axes import (
     plain_text,
 )
 from pacshift.report.page import Picture, draw_all, render, write_page
-from pacshift.words.numbers import all_but, given, one_of
 from pacshift.words.verdicts import VERDICTS, word_of
 
 MAX_ALERTS = 12
@@ -49,9 +47,9 @@ SHEET, BY_LABELS = "to_label.csv", "by_labels.json"
 
 MAX_TICKS = 12  # a year of months
 MAX_CLASSES = 6
-"""Classes whose share is draw_all: those whose share moved most."""
+"""Classes whose share is drawn: those whose share moved most."""
 MAX_GAP = 12
-"""Periods without rows that keep their place on the axis; a longer gap is draw_all as one of this length."""
+"""Periods without rows that keep their place on the axis; a longer gap is drawn as one of this length."""
 VERDICT_COLOURS = {"kept": TARGET, "not-proven": UNDECIDED, "broken": LIMIT}
 
 
@@ -172,8 +170,8 @@ def render_history(
         way_on=way_on(monitor, history[-1], words) if history[-1] in monitor.open_reports else (),
         is_complete=words is not None,
         in_use_epsilons=in_use_epsilons(history),
-        promise=_promise(monitor),
-        pictures=_pictures(monitor, history),
+        no_feedback=NO_FEEDBACK,
+        pictures=draw_all(_list_pictures(monitor)),
         max_classes=MAX_CLASSES,
     )
 
@@ -185,37 +183,15 @@ NO_FEEDBACK = (
 """The assumption of the theorem that a reader can break ("Assumption: no feedback" of docs/methods/monitor.md)."""
 
 
-def _promise(monitor: Monitor) -> str:
-    """What holds with what confidence, what else is asked for, and what to know of the certificate in use."""
-    sure, unsure = all_but(monitor.request.delta), given(monitor.request.delta)
-    sentences = [
-        f"Each report holds with confidence {sure} by itself; of many reports, up to {unsure} may be wrong.",
-        NO_FEEDBACK,
-    ]
-    if monitor.forever:
-        sentences[0] = f"All reports, past and future, hold together with confidence {sure}."
-    if monitor.request.class_epsilon is not None:
-        whose = " outside the share that may break label shift" if monitor.request.contamination else ""
-        sentences.append(f"At most {given(monitor.request.class_epsilon)} of any one class{whose} may be missed.")
-    if monitor.request.contamination:
-        sentences.append(f"Up to {given(monitor.request.contamination)} of every period may break label shift.")
-    return " ".join([*sentences, *(f"Note: {text}" for text in monitor.warnings())])
-
-
-def _pictures(monitor: Monitor, history: Sequence[PeriodReport]) -> dict[str, Markup]:
+def _list_pictures(monitor: Monitor) -> dict[str, Picture]:
     """The pictures for which there are numbers."""
-    table = "in each period. The numbers are in the table of periods."
-    draw_error = partial(error_over_time, history)
-    pictures = {"error": Picture(draw_error, 3.2, f"Bounds of the error {table}")}
+    history, table = monitor.history, "in each period. The numbers are in the table of periods."
+    pictures = {"error": Picture(partial(error_over_time, history), 3.2, f"Bounds of the error {table}")}
     if any(report.prevalence is not None for report in history):
         source_mix = monitor.source.class_counts / monitor.source.n_source
-        height = 1.1 + 1.05 * min(len(source_mix), MAX_CLASSES)
-        draw_mix = partial(mix_over_time, history, source_mix)
-        pictures["mix"] = Picture(draw_mix, height, f"Interval of the share of each class {table}")
-    if any(report.size is not None or report.fresh_size is not None for report in history):
-        draw_sizes = partial(size_over_time, history)
-        pictures["size"] = Picture(draw_sizes, 3.0, f"Labels per set {table}")
-    return draw_all(pictures)
+        draw, height = partial(mix_over_time, history, source_mix), 1.1 + 1.05 * min(len(source_mix), MAX_CLASSES)
+        pictures["mix"] = Picture(draw, height, "Interval of the share of each class in each period.")
+    return pictures
 
 
 def way_on(monitor: Monitor, report: PeriodReport, words: Words | None = None) -> tuple[str, ...]:
@@ -225,25 +201,23 @@ def way_on(monitor: Monitor, report: PeriodReport, words: Words | None = None) -
     for a file with the rows of this period alone, where there is none. Without ``words`` SOURCE stands for the
     source, and options are missing.
     """
-    folder = monitor.state_folder
-    plan = (
-        sheet_plan(monitor.request.epsilon, monitor.request.delta, report.rows)
-        if report.verdict == "shift-rejected"
-        else None
-    )
-    if folder is None or plan is None:  # all labels of the period would certify nothing
+    folder, request = monitor.state_folder, monitor.request
+    if folder is None or report.verdict != "shift-rejected":
+        return ()
+    plan = sheet_plan(request.epsilon, request.delta, report.rows)
+    if plan is None:  # all labels of the period would certify nothing
         return ()
     # The files of the period, where they hold nothing else.
     deliveries = [each for each in monitor.deliveries if report.period in each.parts]
     files = [each.name for each in deliveries if each.name is not None and list(each.parts) == [report.period]]
     files = files if files and len(files) == len(deliveries) else ["FILE"]
     words = Words(monitor=("--state", str(folder))) if words is None else words
-    promise = ["--epsilon", repr(monitor.request.epsilon), "--delta", repr(monitor.request.delta)]
+    promise = ["--epsilon", repr(request.epsilon), "--delta", repr(request.delta)]
     budget, looks = str(plan.looks[-1]), ",".join(map(str, plan.looks[:-1]))
     draw = ["label", *files, "--budget", budget, *(["--looks", looks] if looks else [])]
     certify = ["calibrate", words.table, *files, "--method", PST.name, *promise]
-    if monitor.request.class_epsilon is not None:
-        certify += ["--class-epsilon", repr(monitor.request.class_epsilon)]
+    if request.class_epsilon is not None:
+        certify += ["--class-epsilon", repr(request.class_epsilon)]
     certify += [*words.calibrate, "--labelled", SHEET, "-o", BY_LABELS]
     use = ["monitor", words.source, *files, *words.monitor, "--adopt", BY_LABELS]
     commands = [*draw, *promise, *words.label, "-o", SHEET], certify, use
@@ -290,20 +264,6 @@ def mix_over_time(history: Sequence[PeriodReport], source_mix: FloatArray, figur
         ax.tick_params(axis="x", labelbottom=ax is panels[-1])
     handles = panels[0].get_legend_handles_labels()
     figure.legend(*handles, loc="outside upper right", ncols=3, frameon=False, fontsize=9, handlelength=1.6)
-
-
-def size_over_time(history: Sequence[PeriodReport], figure: Figure) -> None:
-    """How many labels the sets hold, those in use and those of each period's fresh certificate."""
-    ax, places = _axes(figure.subplots(), history)
-    made_for = one_of([given(epsilon) for epsilon in in_use_epsilons(history)])
-    in_use = f"in use, made for {made_for}" if made_for else "in use"
-    fresh = f"new certificate, for {given(history[0].epsilon)} (estimated)"
-    styles = (("size", "o-", TARGET, in_use), ("fresh_size", "D:", "white", fresh))
-    for name, style, face, label in styles:
-        sizes = np.full(places[-1] + 1, np.nan)  # a line breaks where there is no period
-        sizes[places] = [np.nan if (size := getattr(report, name)) is None else size for report in history]
-        ax.plot(sizes, style, linewidth=1, markersize=4, color=TARGET, markerfacecolor=face, label=label)
-    finish(ax, y="labels per set", columns=1)
 
 
 def _axes(ax: Axes, history: Sequence[PeriodReport]) -> tuple[Axes, list[int]]:

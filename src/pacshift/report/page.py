@@ -19,7 +19,7 @@ from pacshift.files.origin import PACSHIFT_VERSION
 from pacshift.files.writing import atomic_write
 from pacshift.plots import assumption_groups, axes
 from pacshift.plots.pictures import MAX_GROUPS_SHOWN
-from pacshift.words.numbers import between, capital, down, given, mean_size, numbers_between, percent
+from pacshift.words.numbers import all_but, between, capital, down, given, mean_size, numbers_between, percent
 
 ENVIRONMENT = jinja2.Environment(
     loader=jinja2.PackageLoader("pacshift.report", "."),
@@ -28,9 +28,8 @@ ENVIRONMENT = jinja2.Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-ENVIRONMENT.filters.update(
-    capital=capital, down=down, given=given, mean_size=mean_size, percent=percent, readable=axes.readable
-)
+FILTERS = (all_but, axes.readable, capital, down, given, mean_size, percent)
+ENVIRONMENT.filters.update((function.__name__, function) for function in FILTERS)
 ENVIRONMENT.globals.update(between=between, numbers_between=numbers_between, most_bins=MAX_GROUPS_SHOWN)
 
 INK = "#111213"
@@ -72,10 +71,12 @@ class Picture:
     alt: str
 
 
-def groups_picture(tested: Assumption) -> Picture:
-    """What the test of label shift saw."""
+def groups_picture(tested: Assumption | None) -> dict[str, Picture]:
+    """What the test of label shift saw, if there was one."""
+    if tested is None:
+        return {}
     height = axes.class_height(min(len(tested.groups), MAX_GROUPS_SHOWN))
-    return Picture(lambda figure: assumption_groups(tested, ax=figure.subplots()), height, GROUPS_ALT)
+    return {"groups": Picture(lambda figure: assumption_groups(tested, ax=figure.subplots()), height, GROUPS_ALT)}
 
 
 def draw_all(pictures: Mapping[str, Picture]) -> dict[str, Markup]:
