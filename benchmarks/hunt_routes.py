@@ -101,8 +101,8 @@ def both_sides(sample: Sample, *, in_groups: bool = False, **counting: Any) -> T
     """Source and target as counts."""
     classes = range(sample.source.shape[1])
     ids = (sample.groups, sample.target_groups) if in_groups else (None, None)
-    made = Tally.from_scores(sample.source, sample.labels, classes=classes, groups=ids[0], **counting)
-    return made + Tally.from_target(sample.target, classes=classes, groups=ids[1])
+    made = Rows(sample.source, sample.labels, classes=classes, groups=ids[0]).tally(**counting)
+    return made + Rows(sample.target, classes=classes, groups=ids[1]).tally()
 
 
 def _from_tally(

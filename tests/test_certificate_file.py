@@ -31,8 +31,7 @@ from pacshift.rows.columns import Columns
 from pacshift.scores.check import MIN_RATE
 from pacshift.scores.kind import ScoreKind
 from pacshift.scores.names import text_of
-from pacshift.tally.groups import Grouped
-from pacshift.tally.inputs import MAX_INPUTS
+from pacshift.tally.inputs import MAX_INPUTS, Grouped
 
 FILES = Path(__file__).parent / "files"
 DOCS = Path(__file__).resolve().parents[1] / "docs"

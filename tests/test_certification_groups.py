@@ -29,7 +29,7 @@ from pacshift.estimator import PACClassifier
 from pacshift.labels.labelled import sheet_scores
 from pacshift.report import render_report
 from pacshift.rows.arrow.table import read_rows
-from pacshift.tally.groups import Grouped
+from pacshift.tally.inputs import Grouped
 
 calibrate, compare, prevalence = (
     partial(flat, verb) for verb in (pacshift.calibrate, pacshift.compare, pacshift.prevalence)
@@ -180,8 +180,8 @@ def test_a_class_that_a_logit_rules_out_is_no_fault_with_groups_either(tmp_path:
     made.save(tmp_path / "c.json")
     assert flat(partial(verify, tmp_path / "c.json"), source, LABELS, target, **BOTH).verdict == "match"
     assert check(made, Rows(target, TRUTH, groups=TARGET_IDS)).evaluation.n == made.n_target
-    tally = Tally.from_scores(source, LABELS, groups=IDS, softmax=True)
-    tally += Tally.from_target(target, groups=TARGET_IDS, softmax=True)
+    tally = Rows(source, LABELS, groups=IDS, softmax=True).tally()
+    tally += Rows(target, groups=TARGET_IDS, softmax=True).tally()
     assert (tally.n_source, tally.n_target) == (made.n_source, made.n_target)
     source[0] = -np.inf
     with pytest.raises(InputError, match="1 row"):
@@ -196,12 +196,11 @@ def test_ids_that_are_in_both_earn_a_note() -> None:
 
 def test_tallies_give_the_same_certificate_and_say_what_was_not_checked() -> None:
     made = calibrate(SOURCE, LABELS, TARGET, **BOTH)
-    target = Tally.from_target(TARGET, groups=TARGET_IDS)
-    again = calibrate(Tally.from_scores(SOURCE, LABELS, groups=IDS) + target)
+    target = Rows(TARGET, groups=TARGET_IDS).tally()
+    again = calibrate(Rows(SOURCE, LABELS, groups=IDS).tally() + target)
     assert np.array_equal(made.thresholds, again.thresholds)
     halves = [
-        Tally.from_scores(SOURCE[part], LABELS[part], groups=IDS[part])
-        for part in (slice(1000), slice(1000, None))
+        Rows(SOURCE[part], LABELS[part], groups=IDS[part]).tally() for part in (slice(1000), slice(1000, None))
     ]
     added = calibrate(halves[0] + halves[1] + target)  # each half throws its own coins
     assert (added.n_source, added.n_target) == (400, 400)
@@ -217,7 +216,7 @@ def test_target_labels_are_those_of_the_chosen_rows() -> None:
     assert made.n_target_labels == 200
     with pytest.raises(InputError, match=r"target labels must have one entry per target row \(2,000\)"):
         calibrate(SOURCE, LABELS, Rows(TARGET, labels[:5]), **BOTH)
-    tally = Tally.from_scores(SOURCE, LABELS, groups=IDS) + Tally.from_target(TARGET, groups=TARGET_IDS)
+    tally = Rows(SOURCE, LABELS, groups=IDS).tally() + Rows(TARGET, groups=TARGET_IDS).tally()
     with pytest.raises(InputError, match="must both be counted with groups="):
         calibrate(tally, labelled=Tally.from_scores(TARGET[:100], TRUTH[:100]))
 
@@ -285,7 +284,7 @@ def test_the_estimator_passes_groups_on() -> None:
 
 
 def test_the_monitor_counts_one_row_per_group_and_period() -> None:
-    monitor = Monitor(Tally.from_scores(SOURCE, LABELS, groups=IDS))
+    monitor = Monitor(Rows(SOURCE, LABELS, groups=IDS).tally())
     report = monitor.update(Rows(TARGET, groups=TARGET_IDS), period="May")
     assert report.rows == 400
     assert report.fresh is not None

@@ -10,7 +10,7 @@ import pytest
 
 from commands import bad, good
 from pacshift import Certificate
-from pacshift.tally.groups import Grouped
+from pacshift.tally.inputs import Grouped
 from test_certification_groups import patients
 
 

@@ -29,7 +29,6 @@ from pacshift import (
     Oracle,
     Population,
     Rows,
-    Tally,
     UninformativeWarning,
     calibrate,
     label_sheet,
@@ -185,11 +184,11 @@ def certify(method: Method, values: dict[str, Any], *, counted: bool) -> Certifi
             return made
         how: dict[str, Any] = {"score": score_for(method, score)}
         own, others = asked.pop("groups", None), asked.pop("target_groups", None)
-        source = Tally.from_scores(SOURCE, SOURCE_LABELS, soft=True, groups=own, **how)
-        tally = source + Tally.from_target(TARGET, soft=True, groups=others)
+        source = Rows(SOURCE, SOURCE_LABELS, groups=own).tally(soft=True, **how)
+        tally = source + Rows(TARGET, groups=others).tally(soft=True)
         if "target_labels" in asked:
             some = None if others is None else others[:200]
-            asked["labelled"] = Tally.from_scores(TARGET[:200], TRUTH[:200], groups=some, **how)
+            asked["labelled"] = Rows(TARGET[:200], TRUTH[:200], groups=some).tally(**how)
             del asked["target_labels"]
         return calibrate(tally, **asked)
 

@@ -18,7 +18,7 @@ import pytest
 from numpy.typing import NDArray
 
 from damage import ODD, damage_json, outcome, pick, require_message
-from pacshift import PacshiftError, Tally, accept, calibrate, prevalence
+from pacshift import PacshiftError, Rows, Tally, accept, calibrate, prevalence
 from pacshift.files.codec import seal
 from pacshift.tally.file import checksums
 
@@ -42,8 +42,7 @@ def honest() -> dict[str, Content]:
     made = {
         "plain": Tally.from_scores(source, labels) + Tally.from_target(target),
         "grid": Tally.from_scores(source, labels, grid=True, soft=False) + Tally.from_target(target, bins=False),
-        "groups": Tally.from_scores(source, labels, groups=groups)
-        + Tally.from_target(target, groups=groups[:500]),
+        "groups": Rows(source, labels, groups=groups).tally() + Rows(target, groups=groups[:500]).tally(),
         "logits": Tally.from_scores(8 * source - 3, labels) + Tally.from_target(8 * target - 3),
         "softmax": Tally.from_scores(5 * source, labels, softmax=True)
         + Tally.from_target(5 * target, softmax=True),

@@ -15,13 +15,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from commands import good, run
-from pacshift import Certificate, InputError, Tally, calibrate, check, read, write_sets
+from pacshift import Certificate, InputError, Rows, Tally, calibrate, check, read, write_sets
 from pacshift.files.codec import seal
 from pacshift.monitor.periods import Period
 from pacshift.monitor.tables import PeriodRule, count_periods
 from pacshift.rows.arrow.table import read_rows
 from pacshift.rows.columns import Columns
-from pacshift.tally.groups import Grouped
+from pacshift.tally.inputs import Grouped
 
 N_ROWS = 3000
 RNG = np.random.default_rng(5)
@@ -34,7 +34,7 @@ TABLE = pa.table({"p_0": SCORES[:, 0], "p_1": SCORES[:, 1], "label": LABELS, "pa
 
 
 def in_memory() -> Tally:
-    return Tally.from_scores(SCORES, LABELS, groups=PATIENTS, grid=True)
+    return Rows(SCORES, LABELS, groups=PATIENTS).tally(grid=True)
 
 
 def counted(table: Any, **options: Any) -> Tally:
@@ -55,7 +55,7 @@ def test_files_batches_and_order_do_not_matter(tmp_path: Path, monkeypatch: pyte
         save(mixed.slice(first, 1100), tmp_path / f"{part}.parquet")
     assert counted(tmp_path) == in_memory()
     unlabelled = read(tmp_path, group="patient", scores="p_*").bind(name="target", role="target")
-    assert unlabelled.tally() == Tally.from_target(SCORES, groups=PATIENTS)
+    assert unlabelled.tally() == Rows(SCORES, groups=PATIENTS).tally()
     assert (unlabelled.last.n_given, unlabelled.last.n_rows) == (N_GROUPS, N_ROWS)
     assert unlabelled.columns == Columns(("p_0", "p_1"), None, "patient")
 
@@ -107,7 +107,7 @@ def test_rows_without_a_group_are_refused_or_left_out_aloud() -> None:
     table = read(table, label="label", group="patient", drop_invalid=1.0)
     found = table.bind(name="source", role="source")
     kept = np.array([name is not None for name in ids])
-    assert found.tally() == Tally.from_scores(SCORES[kept], LABELS[kept], groups=PATIENTS[kept], grid=True)
+    assert found.tally() == Rows(SCORES[kept], LABELS[kept], groups=PATIENTS[kept]).tally(grid=True)
     assert (found.last.n_rows, found.last.faults.n_rows) == (N_ROWS, 30)
 
 
@@ -118,7 +118,7 @@ def test_rows_that_cannot_be_used_are_not_chosen() -> None:
     with pytest.raises(InputError, match=r"1,000 rows cannot be used"):
         counted(table)
     usable = np.arange(N_ROWS) % 3 != 0
-    expected = Tally.from_scores(SCORES[usable], LABELS[usable], groups=PATIENTS[usable], grid=True)
+    expected = Rows(SCORES[usable], LABELS[usable], groups=PATIENTS[usable]).tally(grid=True)
     assert counted(table, drop_invalid=1.0) == expected
 
 
@@ -193,7 +193,7 @@ def test_periods_choose_one_row_per_group_and_period(tmp_path: Path) -> None:
     for name, month in (("2026-01", 1), ("2026-02", 2)):
         own = pd.DatetimeIndex(days).month == month
         assert found[name].target.n_target == len(set(PATIENTS[own]))
-        alone = Tally.from_target(SCORES[own], groups=PATIENTS[own], soft=False)
+        alone = Rows(SCORES[own], groups=PATIENTS[own]).tally(soft=False)
         assert found[name].target == alone
         assert found[name].target.target_grouped == Grouped(int(own.sum()))
     assert counted(PeriodRule(name="all"))["all"].target.n_target == N_GROUPS

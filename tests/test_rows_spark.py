@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pacshift import Certificate, InputError, Tally, calibrate, read
+from pacshift import Certificate, InputError, Rows, Tally, calibrate, read
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.rows.columns import Columns
 
@@ -100,7 +100,7 @@ def test_one_row_of_each_group_is_the_one_of_memory(spark: Any, frame: Any) -> N
     assert (bound.last.n_given, bound.last.n_rows) == (3000, N_ROWS)
     assert bound.columns is not None
     assert bound.columns.group == "owner"
-    assert read(owned, group="owner").tally() == Tally.from_target(SCORES, classes=CLASSES, groups=owners)
+    assert read(owned, group="owner").tally() == Rows(SCORES, classes=CLASSES, groups=owners).tally()
     holes = owned.withColumn("owner", when(col("id") >= 100, col("owner")))
     with pytest.raises(InputError, match=r"100 rows? cannot be used \(100 with no group id\)"):
         read(holes, label="label", group="owner").tally()
@@ -120,7 +120,7 @@ def test_one_row_of_each_group_is_the_one_of_memory(spark: Any, frame: Any) -> N
     (on_cluster,), (here,) = dropped.inputs, alone.inputs
     assert on_cluster == here  # one machine and the cluster say the same about what is left out
     assert (here.left_out, here.rows_read) == (100, N_ROWS)
-    assert dropped == Tally.from_scores(SCORES[100:], NAMES[100:], classes=CLASSES, grid=True, groups=owners[100:])
+    assert dropped == Rows(SCORES[100:], NAMES[100:], classes=CLASSES, groups=owners[100:]).tally(grid=True)
 
 
 def test_skewed_and_empty_partitions(frame: Any) -> None:

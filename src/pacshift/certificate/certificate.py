@@ -50,7 +50,7 @@ from pacshift.scores.transforms import (
     to_probabilities,
 )
 from pacshift.tally.grid import fits_single
-from pacshift.tally.groups import Grouped
+from pacshift.tally.inputs import Grouped
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -24,7 +24,7 @@ from pacshift.rows.columns import Columns
 from pacshift.rows.rule import RULES, Rule
 from pacshift.scores.check import check_classes, check_rate
 from pacshift.scores.kind import ScoreKind
-from pacshift.tally.groups import Grouped
+from pacshift.tally.inputs import Grouped
 from pacshift.tally.rules import SCORE, SIDES, may_be
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from pacshift.rows.groups import OnePerGroup, require_few_groups
 from pacshift.scores.names import shorten
 from pacshift.tally import Tally
 from pacshift.tally.counter import Counter, CountOptions
-from pacshift.tally.groups import Grouped
+from pacshift.tally.inputs import Grouped
 from pacshift.words.numbers import have, plural
 
 NO_TIME = np.iinfo(np.int64).min

@@ -30,8 +30,7 @@ from pacshift.scores.names import shorten, suggest_names
 from pacshift.scores.transforms import Transform, TransformFunction, resolve_transform, to_probabilities
 from pacshift.tally import Tally
 from pacshift.tally.counter import Counter, CountOptions
-from pacshift.tally.groups import Grouped
-from pacshift.tally.inputs import Input, Role, why_in_words
+from pacshift.tally.inputs import Grouped, Input, Role, why_in_words
 from pacshift.words.numbers import given, percent, plural
 from pacshift.words.visible import visible
 

@@ -1,7 +1,7 @@
 """One random row of each group, of any kind of rows: a first pass chooses, later passes give only these.
 
 The first pass keeps two numbers of 64 bits for every row and a digest of all, and no row itself
-(``pacshift.tally.groups`` has the proof). Labels of a source are part of a row; those of a target only tell equal
+(``pacshift.rows.choice`` has the proof). Labels of a source are part of a row; those of a target only tell equal
 rows apart, so that the choice is that of unlabelled rows.
 """
 
@@ -18,9 +18,9 @@ from pacshift.arrays import BoolArray, IntArray, KeyArray
 from pacshift.errors import InputError
 from pacshift.progress import Progress
 from pacshift.rows.base import NO_GROUP, Batch, CheckedRows, Pass, require_few
+from pacshift.rows.choice import choose_rows, choose_rows_with_labels, row_keys
 from pacshift.tally.coins import group_coins, rows_digest
-from pacshift.tally.groups import Grouped, choose_rows, choose_rows_with_labels, row_keys
-from pacshift.tally.inputs import Input, Role
+from pacshift.tally.inputs import Grouped, Input, Role
 from pacshift.words.numbers import have
 
 Periods = Callable[[Batch], IntArray]

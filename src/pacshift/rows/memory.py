@@ -13,6 +13,7 @@ import numpy as np
 from pacshift.arrays import BoolArray, IntArray, KeyArray, Label, LabelsLike, ScoresLike, cached_property
 from pacshift.errors import InputError
 from pacshift.rows.base import NO_LABEL, Again, Batch, CheckedRows, Faults, Labels, Matrix
+from pacshift.rows.choice import check_groups
 from pacshift.rows.groups import OnePerGroup
 from pacshift.scores.check import (
     ScoreMatrix,
@@ -27,7 +28,6 @@ from pacshift.scores.frames import as_array, require_same_index
 from pacshift.scores.names import is_null
 from pacshift.scores.transforms import to_probabilities
 from pacshift.tally.counter import Counter
-from pacshift.tally.groups import check_groups
 from pacshift.tally.inputs import Role
 
 LABELS = "target labels"

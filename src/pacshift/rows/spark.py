@@ -36,8 +36,7 @@ from pacshift.rows.sets import shown_names
 from pacshift.scores.check import SAMPLE_ROWS
 from pacshift.tally import Tally
 from pacshift.tally.counter import Counter, CountOptions
-from pacshift.tally.groups import Grouped
-from pacshift.tally.inputs import Input, Role
+from pacshift.tally.inputs import Grouped, Input, Role
 
 if TYPE_CHECKING:
     from pacshift.certificate import Certificate
@@ -208,7 +207,7 @@ class SparkRows(ArrowRows):
     def _one_per_group(self, rows: DataFrame, layout: Layout) -> tuple[DataFrame, Grouped, Faults]:
         """One random row of each group, the same as on one machine, and what is wrong with rows left out.
 
-        It is ``pacshift.tally.groups.choose_rows`` in the words of Spark.
+        It is ``pacshift.rows.choice.choose_rows`` in the words of Spark.
         """
         digest, faults = np.zeros(3, np.uint64), Faults()
         for part in _collected(rows, _looking(layout, self.softmax)):

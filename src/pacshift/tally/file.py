@@ -29,8 +29,7 @@ from pacshift.files.writing import atomic_write
 from pacshift.scores.check import check_classes
 from pacshift.scores.kind import ScoreKind
 from pacshift.tally.cells import Bins, Cells
-from pacshift.tally.groups import Grouped
-from pacshift.tally.inputs import Input
+from pacshift.tally.inputs import Grouped, Input
 from pacshift.tally.rules import SCORE, SIDES, TALLY, require_arrays, sides_of
 from pacshift.tally.same_rows import list_inputs
 from pacshift.tally.stores import Distinct, SoftSums

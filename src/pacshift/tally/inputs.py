@@ -1,4 +1,4 @@
-"""What was counted: files and rows in memory, with names, columns and SHA-256, and what was left out of them."""
+"""What was counted: files and rows in memory with their SHA-256, what was left out of them, rows of groups."""
 
 import hashlib
 from collections import Counter
@@ -77,6 +77,34 @@ class Input:
         "no more rows are counted and left out than are read": lambda self: (
             self.rows_read is None or (self.rows or 0) + (self.left_out or 0) <= self.rows_read
         ),
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Grouped:
+    """What is known of rows of which one per group was counted.
+
+    Parameters
+    ----------
+    rows : int
+        Rows in all, of which one per group was counted.
+    parts : int
+        Parts whose rows were chosen apart from each other and then added. A group must not be in two of them;
+        nothing can check it, because a tally holds no names of groups.
+    shared : int
+        Groups of the target whose name is also one of the source, where both were at hand.
+    """
+
+    rows: int
+    parts: int = 1
+    shared: int = 0
+
+    def __add__(self, other: "Grouped") -> "Grouped":
+        return Grouped(self.rows + other.rows, self.parts + other.parts, self.shared + other.shared)
+
+    _RULES: ClassVar[Rules] = {
+        "every part of grouped rows has a row": lambda self: 1 <= self.parts <= self.rows,
+        "no more groups are shared than there are rows": lambda self: self.shared <= self.rows,
     }
 
 

@@ -24,8 +24,7 @@ from pacshift.tally.cells import Cells, typical_tops
 from pacshift.tally.counter import Counter, CountOptions
 from pacshift.tally.file import arrays_of, header_of, read, write
 from pacshift.tally.grid import to_grid
-from pacshift.tally.groups import Grouped, one_row_per_group
-from pacshift.tally.inputs import Input, merge_inputs
+from pacshift.tally.inputs import Grouped, Input, merge_inputs
 from pacshift.tally.rules import MAX_TOTAL
 from pacshift.tally.same_rows import require_distinct
 from pacshift.tally.stores import Distinct, RawScores, SoftSums, run_lengths
@@ -39,7 +38,8 @@ takes 0.15 ms instead of 1.3 ms; with 10 classes one search after the other is q
 class Tally:
     """Integer counts of a labelled source, an unlabelled target, or both.
 
-    Make one with ``from_scores`` and ``from_target``; tallies of the same classes add up with ``+``.
+    Make one with ``from_scores`` and ``from_target``, of rows in groups with ``Rows(..., groups=groups).tally()``.
+    Tallies of the same classes add up with ``+``.
 
     Parameters
     ----------
@@ -113,7 +113,6 @@ class Tally:
         grid: bool = False,
         soft: bool = True,
         softmax: bool = False,
-        groups: LabelsLike | None = None,
     ) -> Tally:
         """Count a labelled source.
 
@@ -134,8 +133,6 @@ class Tally:
             Keep sums of probabilities, which only PS-R and WCP use.
         softmax : bool, default False
             Whether the scores are logits, of which the softmax is counted.
-        groups : array_like, optional
-            Group of each row, such as the patient: one random row of each group is counted.
 
         Returns
         -------
@@ -145,8 +142,7 @@ class Tally:
         Raises
         ------
         InputError
-            If scores are not a finite matrix, a label is not among the classes, a row has no group, or the
-            indexes differ.
+            If scores are not a finite matrix, a label is not among the classes, or the indexes differ.
 
         Examples
         --------
@@ -157,7 +153,7 @@ class Tally:
         index = check_labels(labels, checked.classes, n_rows=len(checked), name="source", index=checked.index)
         logits, transform = check_flag(softmax, "softmax"), resolve_transform(score)
         options = CountOptions(transform, grid=grid, soft=soft, bins=False, softmax=logits)
-        tally = cls._of_matrix(checked, index, options, groups)
+        tally = cls._of_matrix(checked, index, options)
         if checked.named_by_frame:
             require_plausible(checked, tally.class_counts)
         return tally
@@ -170,7 +166,6 @@ class Tally:
         classes: Sequence[Label] | None = None,
         soft: bool = True,
         bins: bool = True,
-        groups: LabelsLike | None = None,
         softmax: bool = False,
     ) -> Tally:
         """Count an unlabelled target.
@@ -185,8 +180,6 @@ class Tally:
             Keep sums of probabilities, which only PS-R and WCP use.
         bins : bool, default True
             Keep scores in coarse bins, by which PS-LP finds the smallest sets.
-        groups : array_like, optional
-            Group of each row, such as the patient: one random row of each group is counted.
         softmax : bool, default False
             Whether the scores are logits, of which the softmax is counted.
 
@@ -198,30 +191,22 @@ class Tally:
         Raises
         ------
         InputError
-            If scores are not a finite matrix, a row has no group, or the indexes differ.
+            If scores are not a finite matrix.
 
         Examples
         --------
-        >>> rows = [[0.9, 0.1], [0.2, 0.8], [0.4, 0.6]]
-        >>> Tally.from_target(rows).target.tolist(), Tally.from_target(rows, groups=["ann", "bob", "bob"]).n_target
-        ([1, 2], 2)
+        >>> Tally.from_target([[0.9, 0.1], [0.2, 0.8], [0.4, 0.6]]).target.tolist()
+        [1, 2]
         """
         checked = check_scores(scores, name="target", classes=classes)
         options = CountOptions(soft=soft, bins=bins, softmax=check_flag(softmax, "softmax"))
-        return cls._of_matrix(checked, None, options, groups)
+        return cls._of_matrix(checked, None, options)
 
     @classmethod
-    def _of_matrix(
-        cls, scores: ScoreMatrix, labels: IntArray | None, options: CountOptions, groups: LabelsLike | None
-    ) -> Tally:
-        name, grouped = "target" if labels is None else "source", None
-        if groups is not None:
-            grouped = Grouped(len(scores))
-            places = one_row_per_group(groups, scores, labels, name=name, softmax=options.softmax)
-            scores, labels = scores.take(places), None if labels is None else labels[places]
+    def _of_matrix(cls, scores: ScoreMatrix, labels: IntArray | None, options: CountOptions) -> Tally:
         counter = Counter(len(scores.classes), options, labelled=labels is not None)
-        counter.count_matrix(scores, labels, name=name)
-        return cls.from_counter(counter, scores.classes, grouped)
+        counter.count_matrix(scores, labels, name="target" if labels is None else "source")
+        return cls.from_counter(counter, scores.classes)
 
     @classmethod
     def from_counter(cls, counter: Counter, classes: tuple[Label, ...], grouped: Grouped | None = None) -> Tally:

@@ -10,7 +10,7 @@ from pacshift.certificate import Certificate
 from pacshift.errors import param
 from pacshift.methods.guarantee import RANDOM_SAMPLE, promises_target
 from pacshift.scores.names import shorten
-from pacshift.tally.groups import Grouped
+from pacshift.tally.inputs import Grouped
 from pacshift.words.display import MAX_ROWS, html_paragraphs, html_table, one_line
 from pacshift.words.numbers import (
     MAX_LISTED,

@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from pacshift.arrays import BoolArray, IntArray, KeyArray, Label, cached_property
 from pacshift.rows.arrow.source import Records, Source, without_codes
 from pacshift.rows.base import BAD_SCORES, LARGE_SCORES, NO_LABEL, WITHOUT_LABEL, Batch, Faults, Labels, Matrix
+from pacshift.rows.choice import require_whole
 from pacshift.rows.columns import Columns
 from pacshift.scores.check import SAMPLE_ROWS, is_finite, unusable_rows
 from pacshift.scores.names import NOT_FOUND, find_name, is_missing, match_labels, places_by_text, text_of
 from pacshift.scores.transforms import softmax
 from pacshift.tally.coins import name_hashes, number_hashes
 from pacshift.tally.counter import Counter
-from pacshift.tally.groups import require_whole
 
 
 @dataclass(frozen=True, slots=True)

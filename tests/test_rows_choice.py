@@ -13,20 +13,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from pacshift import InputError, Tally
+from pacshift import InputError, Rows, Tally
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.rows.arrow.batch import ArrowBatch, Layout
 from pacshift.rows.arrow.source import Records
+from pacshift.rows.choice import check_groups, choose_rows, choose_rows_with_labels, row_keys
 from pacshift.scores.check import check_scores
 from pacshift.tally.coins import group_coins, name_hashes, rows_digest
-from pacshift.tally.groups import (
-    Grouped,
-    check_groups,
-    choose_rows,
-    choose_rows_with_labels,
-    one_row_per_group,
-    row_keys,
-)
+from pacshift.tally.inputs import Grouped, Role
+
+
+def one_row_per_group(groups: Any, scores: Any, labels: Any = None) -> IntArray:
+    """Places of the rows that are counted."""
+    role: Role = "target" if labels is None else "source"
+    places = Rows(scores, labels, groups=groups).bind(name="rows", role=role).numbers
+    assert places is not None
+    return places
 
 
 def rows_of(n_rows: int, digits: int = 17, seed: int = 0) -> tuple[FloatArray, IntArray]:
@@ -126,8 +128,8 @@ def test_rows_that_count_may_have_labels_and_so_may_all_rows_of_a_group() -> Non
 def test_tallies_of_groups_count_one_row_each_and_say_so(tmp_path: Path) -> None:
     scores, labels = rows_of(1000)
     groups = np.arange(1000) // 4
-    source = Tally.from_scores(scores, labels, groups=groups)
-    target = Tally.from_target(scores, groups=[str(group) for group in groups])
+    source = Rows(scores, labels, groups=groups).tally()
+    target = Rows(scores, groups=[str(group) for group in groups]).tally()
     assert (source.n_source, target.n_target) == (250, 250)
     assert source.source_grouped == target.target_grouped == Grouped(1000)
     assert source.target_grouped is target.source_grouped is None
@@ -135,7 +137,7 @@ def test_tallies_of_groups_count_one_row_each_and_say_so(tmp_path: Path) -> None
     source.save(tmp_path / "groups.tally")
     assert Tally.load(tmp_path / "groups.tally") == source
     order = np.random.default_rng(1).permutation(1000)
-    assert source == Tally.from_scores(scores[order], labels[order], groups=groups[order])
+    assert source == Rows(scores[order], labels[order], groups=groups[order]).tally()
     places = one_row_per_group(groups, check_scores(scores, name="rows"), labels)
     alone = Tally.from_scores(scores[places], labels[places])
     assert source != alone  # the same counts, of other draws
@@ -158,7 +160,7 @@ def test_tallies_of_groups_count_one_row_each_and_say_so(tmp_path: Path) -> None
 )
 def test_ids_are_compared_as_text(groups: Any) -> None:
     scores = [[0.9, 0.1], [0.2, 0.8], [0.6, 0.4], [0.3, 0.7]]
-    assert Tally.from_target(scores, groups=groups) == Tally.from_target(scores, groups=["1", "1", "2", "2"])
+    assert Rows(scores, groups=groups).tally() == Rows(scores, groups=["1", "1", "2", "2"]).tally()
     assert len(np.unique(check_groups(["1", "01", "1.0", "1"], n_rows=4, name="groups"))) == 3
 
 
@@ -220,14 +222,14 @@ def test_whole_numbers_are_their_text_however_large(largest: int) -> None:
 def test_bad_ids_are_refused(groups: Any, message: str) -> None:
     scores = pd.DataFrame([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4], [0.3, 0.7]])
     with pytest.raises(InputError, match=message):
-        Tally.from_target(scores, groups=groups)
+        Rows(scores, groups=groups).tally()
 
 
 def test_bad_scores_are_found_in_rows_that_are_not_chosen_too() -> None:
     scores, labels = rows_of(40)
     scores[:20, 0] = np.nan
     with pytest.raises(InputError, match="20 rows have NaN or infinite scores"):
-        Tally.from_scores(scores, labels, groups=np.arange(40) % 20)
+        Rows(scores, labels, groups=np.arange(40) % 20).tally()
 
 
 def test_row_keys_know_scores_and_label_and_nothing_else() -> None:
@@ -249,9 +251,7 @@ def test_the_last_row_is_chosen_by_the_largest_coin() -> None:
 
 def test_sums_remember_their_parts_and_refuse_to_mix_groups_and_rows() -> None:
     scores, labels = rows_of(200)
-    first, second = (
-        Tally.from_scores(scores[::step], labels[::step], groups=range(0, 200, step)) for step in (1, 2)
-    )
+    first, second = (Rows(scores[::step], labels[::step], groups=range(0, 200, step)).tally() for step in (1, 2))
     both = first + second + Tally.from_target(scores)
     assert both.source_grouped == Grouped(300, parts=2)
     assert both.target_grouped is None

@@ -6,50 +6,19 @@ digest of all rows of the source, or of the target. So every row of a group is e
 rows repeat from sample to sample, and the choice is the same in whatever order, file, batch or engine rows come.
 """
 
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pacshift.arrays import IntArray, KeyArray, LabelsLike
 from pacshift.errors import InputError
-from pacshift.files.codec import Rules
-from pacshift.scores.check import ScoreMatrix, is_finite, name_array, not_finite_error, unusable_rows
+from pacshift.scores.check import name_array
 from pacshift.scores.frames import require_same_index
 from pacshift.scores.names import is_missing, text_of
-from pacshift.scores.transforms import mix_bits, to_probabilities
-from pacshift.tally.coins import group_coins, name_hashes, number_hashes, rows_digest
+from pacshift.scores.transforms import mix_bits
+from pacshift.tally.coins import name_hashes, number_hashes
 from pacshift.words.numbers import have, plural
-
-
-@dataclass(frozen=True, slots=True)
-class Grouped:
-    """What is known of rows of which one per group was counted.
-
-    Parameters
-    ----------
-    rows : int
-        Rows in all, of which one per group was counted.
-    parts : int
-        Parts whose rows were chosen apart from each other and then added. A group must not be in two of them;
-        nothing can check it, because a tally holds no names of groups.
-    shared : int
-        Groups of the target whose name is also one of the source, where both were at hand.
-    """
-
-    rows: int
-    parts: int = 1
-    shared: int = 0
-
-    def __add__(self, other: "Grouped") -> "Grouped":
-        return Grouped(self.rows + other.rows, self.parts + other.parts, self.shared + other.shared)
-
-    _RULES: ClassVar[Rules] = {
-        "every part of grouped rows has a row": lambda self: 1 <= self.parts <= self.rows,
-        "no more groups are shared than there are rows": lambda self: self.shared <= self.rows,
-    }
-
 
 _BLOCK_NAMES = 1 << 14  # few texts at a time: each takes more than its place in an array
 _BLOCK_KEYS = 1 << 15  # keys are sorted few at a time: near the processor
@@ -167,33 +136,3 @@ def choose_rows_with_labels(groups: KeyArray, coins: KeyArray, rows: KeyArray, m
             "all rows of some random groups."
         )
     return places
-
-
-def one_row_per_group(
-    groups: LabelsLike,
-    scores: ScoreMatrix,
-    labels: IntArray | None = None,
-    *,
-    name: str = "groups",
-    softmax: bool = False,
-) -> IntArray:
-    """Places of one random row of each group, ascending.
-
-    ``labels`` are column indices of a source; rows that differ in their label alone are told apart by it. Rows of
-    a target have none. With ``softmax`` scores are logits.
-
-    >>> from pacshift.scores.check import check_scores
-    >>> rows = check_scores([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4], [0.3, 0.7]], name="source")
-    >>> one_row_per_group(["ann", "bob", "ann", "bob"], rows)
-    array([0, 3])
-    """
-    names = check_groups(groups, n_rows=len(scores), name=name, index=scores.index)
-    keys = np.empty(len(scores), np.uint64)
-    for rows in scores.blocks():
-        block = scores.values[rows]
-        if not is_finite(block) and unusable_rows(block, softmax=softmax).any():
-            # Also rows that will not be chosen: nothing is left out silently.
-            raise not_finite_error(to_probabilities(scores, name=name) if softmax else scores, name)
-        keys[rows] = row_keys(block, None if labels is None else labels[rows])
-    coins = group_coins(names, rows_digest(names, keys), "target" if labels is None else "source")
-    return choose_rows(names, coins, keys)
