@@ -68,7 +68,6 @@ def on_tally() -> dict[str, dict[str, Any]]:
     return {
         "accept": {"source": counts(), "error": 0.3},
         "calibrate": {"source": counts()},
-        "plan": {"pilot": counts(), **PLANNED},
         "prevalence": {"source": counts()},
         "verify": {"certificate": made, "source": counts()},
     }
