@@ -63,16 +63,9 @@ def birds() -> Certificate:
     labels = rng.integers(0, 3, 600)
     scores = rng.dirichlet(np.ones(3), 600) + 2 * np.eye(3)[labels]
     names = ["crow", "owl", "wren"]
-    made = calibrate(
-        scores / 3,
-        np.array(names)[labels],
-        scores / 3,
-        epsilon=0.1,
-        delta=0.1,
-        method="PS-W",
-        classes=names,
-        rng=0,
-    )
+    rows = scores / 3
+    asked: dict[str, Any] = {"epsilon": 0.1, "delta": 0.1, "method": "PS-W", "classes": names, "rng": 0}
+    made = calibrate(rows, np.array(names)[labels], rows, **asked)
     return made.with_set_sizes(scores / 3)
 
 

@@ -38,7 +38,6 @@ def save(content: Any, path: Path) -> Path:
 def unlike_its_columns() -> Certificate:
     """Classes that no column is called: only the remembered columns tell which is which."""
     classes = ("x", "y", "z")
-    made = calibrate(
-        Tally.from_scores(SCORES, np.array(classes)[LABELS], classes=classes), epsilon=0.1, delta=0.1, method="PS"
-    )
+    tally = Tally.from_scores(SCORES, np.array(classes)[LABELS], classes=classes)
+    made = calibrate(tally, epsilon=0.1, delta=0.1, method="PS")
     return Certificate(**{**made.__dict__, "columns": Columns(("p_cat", "p_dog", "p_eel"), "label")})

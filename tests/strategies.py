@@ -65,9 +65,8 @@ class Truth:
         self.rng = rng
 
     def draw(self) -> tuple[IntArray, IntArray]:
-        columns = [
-            self.rng.multinomial(m, p / p.sum()) for m, p in zip(self.class_counts, self.rates.T, strict=True)
-        ]
+        laws = zip(self.class_counts, self.rates.T, strict=True)
+        columns = [self.rng.multinomial(m, p / p.sum()) for m, p in laws]
         return np.array(columns).T, self.rng.multinomial(self.n_target, self.rates @ self.mix)
 
 

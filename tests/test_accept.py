@@ -167,9 +167,8 @@ def test_a_file_remembers_it_and_verify_makes_it_again(made: Certificate, tmp_pa
 def test_a_tally_accepts_at_the_edges_of_its_bins(made: Certificate) -> None:
     classes = LETTERS.classes
     tally = Tally.from_scores(SOURCE, KINDS, classes=classes) + Tally.from_target(TARGET, classes=classes)
-    found = accept(tally, error=0.05)
+    found: Any = accept(tally, error=0.05)
     assert set(found.thresholds.astype(np.float32)) <= set(np.append(TALLY_CUTS, np.inf).astype(np.float32))
-    assert found.set_sizes is not None
     assert found.with_set_sizes(TARGET).set_sizes.tolist() == found.set_sizes.tolist()  # type: ignore[union-attr]
     assert 0.8 * made.set_sizes[1] < found.set_sizes[1] <= 1.02 * made.set_sizes[1]  # type: ignore[index]
     assert verify(found, tally).verdict == "match"
@@ -290,8 +289,7 @@ def test_the_command_line_goes_all_the_way(tmp_path: Path, monkeypatch: pytest.M
         assert "--label-error" in refused.output
     assert "accepted" in good("predict", "a.json", "t.csv", "-o", "sets.csv").output
     sizes = [line.rpartition(",")[2] for line in Path("sets.csv").read_text().splitlines()[1:]]
-    made = Certificate.load("a.json")
-    assert made.set_sizes is not None
+    made: Any = Certificate.load("a.json")
     assert sizes.count("1") == made.set_sizes[1]
     assert "accepted as" in good("check", "a.json", "l.csv").output
     good("verify", "a.json", "s.csv", "t.csv")  # exit code 0: it is the same
@@ -310,8 +308,7 @@ def test_limits_of_labels_are_kept_said_and_made_again(limits: Any, n_labels: in
     asked = ASKED | {"label_error": limits}
     if n_labels:
         asked |= {"target_labels": [name if row < n_labels else None for row, name in enumerate(TRUTH)]}
-    found = flat(accept, SOURCE, KINDS, TARGET, **asked)
-    assert found.limits is not None
+    found: Any = flat(accept, SOURCE, KINDS, TARGET, **asked)
     expected = [0.1, 0.1, 0.1] if limits == 0.1 else [0.1, 1.0, 0.06]
     assert found.limits.tolist() == expected
     sets = found.sets(TARGET)
@@ -344,11 +341,9 @@ def test_check_judges_the_limits_of_labels(made: Certificate) -> None:
 
 def test_a_label_that_cannot_keep_its_limit_is_left_to_a_person() -> None:
     """And it does not keep others from being accepted."""
-    found = accept(SOURCE, KINDS, TARGET, **ASKED, label_error={"bill": 0.001})
+    found: Any = accept(SOURCE, KINDS, TARGET, **ASKED, label_error={"bill": 0.001})
     assert found.thresholds[0] == np.inf
     assert np.isfinite(found.thresholds[1:]).all()
-    assert found.accepted is not None
-    assert found.accepted_error is not None
     assert found.accepted.upper[0] == found.accepted_error.upper[0] == 0
     assert "Never accepted: 'bill'" in found.explain(full=True)
 
@@ -408,23 +403,18 @@ def test_what_is_too_much_under_label_shift_labels_alone_certify(n_classes: int,
     scores[np.arange(4000), labels] += 1
     scores /= scores.sum(axis=1, keepdims=True)
     asked: dict[str, Any] = {"error": 0.1, "classes": range(n_classes), **limits}
-    with pytest.raises(
-        InputError, match=rf"{said} under label shift, got .* label a random sample|Label a random"
-    ):
+    with pytest.raises(InputError, match=rf"{said} under label shift, got .* [Ll]abel a random"):
         accept(scores[:2000], labels[:2000], scores[2000:], **asked)
     known = [int(label) if row < 600 else None for row, label in enumerate(labels[2000:])]
-    found = accept(scores[:2000], labels[:2000], Rows(scores[2000:], known), **asked)
+    found: Any = accept(scores[:2000], labels[:2000], Rows(scores[2000:], known), **asked)
     assert found.method == "ACCEPT-T"
-    assert found.set_sizes is not None
     assert found.set_sizes[1] > 200
     assert f"{said} under label shift, got {n_classes}. This certificate rests on the 600" in " ".join(found.notes)
     assert verify(found, scores[:2000], labels[:2000], Rows(scores[2000:], known)).verdict == "match"
 
 
 @pytest.mark.parametrize("how", ["labels", "sheet"])
-def test_rules_by_labels_are_planned_at_one_level_at_every_share_of_delta(
-    how: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rules_by_labels_are_planned_at_one_level_at_any_share(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Lemma 7: beside label shift at 0.3 delta, after a refusal at delta, and the same rules."""
     levels, paths, planned = list[float](), list[FloatArray](), accepting.planned_by_labels
 
@@ -520,9 +510,8 @@ def test_lemma_3_no_mix_of_the_region_is_worse(seed: int) -> None:
     except AssumptionError:
         return
     test = WealthTest.over(region, rows, n_target)
-    largest = np.append(
-        np.where(bet.on, region.prevalence.upper * bet.unit / rows, 0.0), bet.target_unit / n_target
-    )
+    on_source = np.where(bet.on, region.prevalence.upper * bet.unit / rows, 0.0)
+    largest = np.append(on_source, bet.target_unit / n_target)
     bet = replace(bet, stake=0.9 / largest.max())
     bound = test.excess(bet, source.astype(float), target.astype(float))
     for t in rng.dirichlet(np.ones(k), 400):
@@ -540,9 +529,8 @@ def test_lemma_3_no_mix_of_the_region_is_worse(seed: int) -> None:
 
 def test_bets_beyond_the_box_never_pass() -> None:
     """If a bet were 1 or more at the true mix, Lemma 2 would say nothing: then the mix is not in the region."""
-    tally = Tally.from_scores(SOURCE, KINDS, classes=LETTERS.classes) + Tally.from_target(
-        TARGET, classes=LETTERS.classes
-    )
+    named: dict[str, Any] = {"classes": LETTERS.classes}
+    tally = Tally.from_scores(SOURCE, KINDS, **named) + Tally.from_target(TARGET, **named)
     region = prevalence_region(tally.confusion, tally.target, delta=0.01)
     rows = tally.class_counts.astype(float)
     source = TopScoreTable.of_cells(tally.source_cells, tally.source_kind).tables(np.full((1, 3), 0.9), 3)[0]

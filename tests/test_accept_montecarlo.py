@@ -261,14 +261,8 @@ def test_limits_of_labels_hold_where_one_label_stops_near_its_own(
     shifted = not n_labels
     if shifted:
         request.getfixturevalue("untested")
-    found = drawn(
-        ONE_LABEL_AT_THE_EDGE,
-        trials,
-        8000 if shifted else 3000,
-        n_labels=n_labels,
-        shifted=shifted,
-        label_error=LIMIT,
-    )
+    rows = 8000 if shifted else 3000
+    found = drawn(ONE_LABEL_AT_THE_EDGE, trials, rows, n_labels=n_labels, shifted=shifted, label_error=LIMIT)
     assert found.by_labels == (not shifted)
     assert found.keep_the_promise()
     assert found.shares.mean() > 0.7 + 0.3 * 0.4  # and the sure half of the third label
@@ -280,24 +274,16 @@ def test_limits_of_labels_hold_where_one_label_stops_near_its_own(
 def test_the_tested_error_of_a_label_lies_above_the_truth(trials: int) -> None:
     """At one level for one rule and label, whose error lies just above one of the limits that are tested."""
     truth = LIMITS[6] + JUST_ABOVE
-    world, rng, delta, bounds = (
-        World.of_target([0.4, 0.3, 0.3], EVEN, [1, 1, 1], truth),
-        np.random.default_rng(2),
-        0.2,
-        [],
-    )
+    world, rng = World.of_target([0.4, 0.3, 0.3], EVEN, [1, 1, 1], truth), np.random.default_rng(2)
+    delta, bounds = 0.2, []
     for _ in range(trials):
-        (source, labels), (target, _) = (
-            world.draw(mix, 8000, rng) for mix in (world.source_mix, world.target_mix)
-        )
+        (source, labels), (target, _) = (world.draw(m, 8000, rng) for m in (world.source_mix, world.target_mix))
         sides = TopScoreTable.of_rows(source, labels), TopScoreTable.of_rows(target)
-        (held, source_rest), (_, target_rest) = (
-            one.split(role, 0.2, 0) for role, one in zip("ab", sides, strict=True)
-        )
+        parts = (one.split(role, 0.2, 0) for role, one in zip("ab", sides, strict=True))
+        (held, source_rest), (_, target_rest) = parts
         everything = np.full((1, 3), -np.inf)
-        table, counted, seen = (
-            one.tables(everything, n)[0] for one, n in ((held, 3), (source_rest, 3), (target_rest, 1))
-        )
+        counting = (held, 3), (source_rest, 3), (target_rest, 1)
+        table, counted, seen = (one.tables(everything, n)[0] for one, n in counting)
         confusion, predicted = counted[0::2] + counted[1::2], (seen[0::2] + seen[1::2])[:, 0]
         region = prevalence_region(confusion.astype(int), predicted.astype(int), delta=0.01)
         test = WealthTest.over(region, confusion.sum(axis=0), predicted.sum())

@@ -180,9 +180,8 @@ def test_tallies_without_bins_are_tested_by_their_predictions_alone() -> None:
     source = POPULATION.draw(SOURCE_MIX, 10_000, rng=1)
     tally = Tally.from_scores(np.log(source[0]), source[1], classes=POPULATION.classes)
     tally = tally + Tally.from_target(0.7 * np.log(shifted()), classes=POPULATION.classes)
-    old = replace(
-        tally, source_cells=tally.source_cells.without_bins(), target_cells=tally.target_cells.without_bins()
-    )
+    plain = {name: getattr(tally, name).without_bins() for name in ("source_cells", "target_cells")}
+    old = replace(tally, **plain)
     found = check_assumption(old, level=LEVEL)
     assert not found.refuted
     assert "explains the predicted labels of the" in found.finding

@@ -120,12 +120,8 @@ def random_bets(rng: np.random.Generator, n_classes: int, n_directions: int = 3)
     labels = np.concatenate([np.repeat(np.arange(n_classes), rng.integers(0, 30, n_classes)), np.full(100, -1)])
     power = rng.choice([0.1, 1.0, 10.0], n_classes + 1)[labels]  # of each class
     fold = means(rng.random((len(labels), n_directions)) ** power[:, None], labels, n_classes)
-    past = replace(
-        fold,
-        source=rng.random(fold.source.shape),
-        target=rng.random(fold.target.shape),
-        class_counts=np.ones((1, n_classes)),
-    )
+    others = rng.random(fold.source.shape), rng.random(fold.target.shape)
+    past = replace(fold, source=others[0], target=others[1], class_counts=np.ones((1, n_classes)))
     return place_bets(rng.choice([0.5, 5.0, 50.0], n_directions), past, fold)
 
 

@@ -59,10 +59,8 @@ def test_scores_that_are_no_probabilities_have_bins_of_their_own() -> None:
 
 def test_sides_that_do_not_have_the_same_bins_have_one_bin() -> None:
     source = Tally.from_scores(*SOURCE)
-    for target in (
-        Tally.from_target(np.log(TARGET)),
-        Tally.from_target(TARGET) + Tally.from_target(np.log(TARGET)),
-    ):
+    logits = Tally.from_target(np.log(TARGET))
+    for target in (logits, Tally.from_target(TARGET) + logits):
         counts = count_cells(source + target)
         assert (len(counts.target), counts.n_bins) == (3, 1)
         assert np.array_equal(counts.source, source.confusion)

@@ -96,9 +96,8 @@ def test_bounds_are_the_ones_of_the_page() -> None:
     exponent = np.log((24 + 26 * 2) * 3 / 0.1)
     expected = chernoff_lower(np.array([90.0, 10.0]), np.array([100.0, 100.0]), exponent)
     limit = (1 - chernoff_lower(np.array(110.0), np.array(200.0), exponent)) / clean
-    assert any(
-        np.allclose(row, expected) and np.isclose(end, limit) for row, end in zip(rows, limits, strict=True)
-    )
+    pairs = zip(rows, limits, strict=True)
+    assert any(np.allclose(row, expected) and np.isclose(end, limit) for row, end in pairs)
 
 
 def test_rare_on_one_side_and_rarer_on_the_other_is_seen_by_boxes() -> None:

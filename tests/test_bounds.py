@@ -7,13 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from pacshift.bounds import (
-    binomial_cdf,
-    binomial_cut,
-    binomial_lower,
-    binomial_upper,
-    clopper_pearson,
-)
+from pacshift.bounds import binomial_cdf, binomial_cut, binomial_lower, binomial_upper, clopper_pearson
 
 TOTALS = [1, 2, 10, 200, 42_000, 10**6, 10**8, 10**9]
 COUNTS = [0, 1, 5, 100, 999, 1000, 1001, 20_000]

@@ -145,7 +145,7 @@ def test_all_labels_where_nothing_was_certified() -> None:
 @pytest.mark.parametrize("never_empty", [False, True])
 @pytest.mark.parametrize("classes", [NAMES, [3, 1, 2], ["a", 1, "b"]], ids=["text", "int", "mixed"])
 @pytest.mark.parametrize("dialect", get_args(Dialect))
-def test_a_parser_of_the_dialect_reads_names_and_labels_as_they_are(
+def test_a_parser_of_the_dialect_reads_names_as_they_are(
     dialect: str, classes: list[Label], never_empty: bool
 ) -> None:
     """BigQuery and Snowflake cannot run here, but a parser can say whether quotes and escapes are theirs."""

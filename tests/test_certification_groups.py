@@ -31,9 +31,8 @@ from pacshift.report import render_report
 from pacshift.rows.arrow.table import read_rows
 from pacshift.tally.inputs import Grouped
 
-calibrate, compare, prevalence = (
-    partial(flat, verb) for verb in (pacshift.calibrate, pacshift.compare, pacshift.prevalence)
-)
+VERBS = pacshift.calibrate, pacshift.compare, pacshift.prevalence
+calibrate, compare, prevalence = (partial(flat, verb) for verb in VERBS)
 
 EPSILON, DELTA = 0.1, 0.05
 EFFECT, NOISE = 1.2, 0.6
@@ -204,9 +203,7 @@ def test_tallies_give_the_same_certificate_and_say_what_was_not_checked() -> Non
     ]
     added = calibrate(halves[0] + halves[1] + target)  # each half throws its own coins
     assert (added.n_source, added.n_target) == (400, 400)
-    assert "No group is in two of the 2 source tallies that were added; this was not checked." in added.explain(
-        full=True
-    )
+    assert "No group is in two of the 2 source tallies that were added; this" in added.explain(full=True)
     assert "not checked" not in again.explain(full=True)
 
 
@@ -287,7 +284,6 @@ def test_the_monitor_counts_one_row_per_group_and_period() -> None:
     monitor = Monitor(Rows(SOURCE, LABELS, groups=IDS).tally())
     report = monitor.update(Rows(TARGET, groups=TARGET_IDS), period="May")
     assert report.rows == 400
-    assert report.fresh is not None
     assert report.fresh.target_grouped == Grouped(2000)
     june, _, ids = patients(300, 5, 0.6, np.random.default_rng(8))
     assert monitor.update(Rows(june, groups=ids), period="June").rows == 300

@@ -70,9 +70,7 @@ class World:
 
 @given(st.integers(0, 10_000), st.sampled_from([(2, 200, 0.1), (2, 60, 0.1), (3, 200, 0.1), (2, 200, 0.05)]))
 @settings(deadline=None, max_examples=25)
-def test_lemma_4_blanks_never_raise_a_threshold_whichever_they_are(
-    seed: int, case: tuple[int, int, float]
-) -> None:
+def test_lemma_4_blanks_never_raise_a_threshold_whatever_they_are(seed: int, case: tuple[int, int, float]) -> None:
     n_classes, budget, epsilon = case
     world = World(seed, n_classes, budget=budget, epsilon=epsilon)
     whole = world.certify(world.filled(np.arange(budget)))
@@ -90,11 +88,8 @@ def test_lemma_4_blanks_never_raise_a_threshold_whichever_they_are(
 @pytest.mark.parametrize(("seed", "epsilon", "most"), [(1, 0.05, 0.9), (2, 0.1, 1.0), (3, 0.05, 0.9)])
 def test_labels_that_are_asked_for_give_the_certificate_of_all(seed: int, epsilon: float, most: float) -> None:
     world = World(seed, budget=400, epsilon=epsilon)
-    whole, asked, sheet = (
-        world.certify(world.filled(np.arange(400))),
-        np.empty(0, np.int64),
-        world.filled(np.arange(0)),
-    )
+    whole, sheet = world.certify(world.filled(np.arange(400))), world.filled(np.arange(0))
+    asked = np.empty(0, np.int64)
     before = np.full(2, -np.inf)
     while True:
         found = next_labels(world.source, world.labels, world.target, labelled=sheet)
@@ -149,9 +144,7 @@ def test_the_path_is_frozen_with_the_first_marks(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("verb", ["calibrate", "accept"])
-def test_the_first_certificate_of_a_sheet_fixes_what_later_looks_are_planned_with(
-    verb: str, tmp_path: Path
-) -> None:
+def test_the_first_certificate_of_a_sheet_fixes_what_plans_later_looks(verb: str, tmp_path: Path) -> None:
     """Otherwise rows that were seen to miss could choose the source, or the score, that they test next."""
     world, path = World(5, budget=400, looks=(200,)), tmp_path / "s.csv"
     half, whole = world.filled(np.arange(200)), world.filled(np.arange(400))
@@ -184,9 +177,7 @@ def test_the_first_certificate_of_a_sheet_fixes_what_later_looks_are_planned_wit
                 certify(later, **changed)
 
 
-def test_a_sheet_that_may_only_be_read_certifies_with_a_warning(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_sheet_that_is_read_only_certifies_with_a_warning(tmp_path: Path, monkeypatch: Any) -> None:
     """One that is seen without logging, and on the command line, which leaves out a ``UserWarning``."""
     world, path = World(5), tmp_path / "s.csv"
     world.filled(np.arange(200)).save(path)
@@ -223,10 +214,8 @@ def test_one_threshold_with_blanks_is_the_largest_that_passes() -> None:
         blanks = Blanks(rng.random((25, 3)).round(2), hopeful)
         for cut in (-1, 0, 5, 20, 64, 65):
             (found,) = set(largest_single(test, cut, blanks).tolist())
-            counts = [
-                test.misses(np.full(3, each)).sum() + blanks.count_misses(np.full(3, each))
-                for each in (found, found + 1e-9)
-            ]
+            cuts = [np.full(3, each) for each in (found, found + 1e-9)]
+            counts = [test.misses(cut).sum() + blanks.count_misses(cut) for cut in cuts]
             assert counts[0] <= max(cut, 0) if cut < 0 else counts[0] <= cut
             assert cut < 0 or found == np.inf or counts[1] > cut
 

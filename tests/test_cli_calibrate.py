@@ -18,9 +18,7 @@ from pacshift.report import render_report
 
 def test_calibrate_says_and_writes_what_the_library_gives(data: Data, tmp_path: Path) -> None:
     out = tmp_path / "c.json"
-    shown = good(
-        "calibrate", data.source, data.target, "--method", "PS-W", "-e", 0.08, "-d", 0.02, "-o", out
-    ).stdout
+    shown = good("calibrate", data.source, data.target, "-m", "PS-W", "-e", 0.08, "-d", 0.02, "-o", out).stdout
     made = Certificate.load(out)
     target = pa.parquet.read_table(data.target).select([f"p_{name}" for name in NAMES])
     matrix = np.column_stack([column.to_numpy() for column in target.itercolumns()])

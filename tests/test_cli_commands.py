@@ -17,9 +17,8 @@ from pacshift.scores.transforms import TRANSFORMS
 
 def test_errors_say_which_table(data: Data, tmp_path: Path) -> None:
     table = pq.read_table(data.target)
-    pq.write_table(
-        table.rename_columns([name.replace("p_", "q_") for name in table.column_names]), tmp_path / "q.parquet"
-    )
+    renamed = table.rename_columns([name.replace("p_", "q_") for name in table.column_names])
+    pq.write_table(renamed, tmp_path / "q.parquet")
     said = bad("calibrate", data.source, tmp_path / "q.parquet", "-o", tmp_path / "c.json")
     assert said.startswith("error: target: the scores were read from the columns 'p_crow', 'p_owl', 'p_wren'")
     assert "Rename its columns. An array in the order" in said  # --scores are those of the source
@@ -40,9 +39,8 @@ def test_by_position_from_source_to_check(data: Data, tmp_path: Path) -> None:
     pq.write_table(target.select(target.column_names[::-1]), tmp_path / "turned.parquet")
     good("predict", tmp_path / "c.json", tmp_path / "turned.parquet", "-o", tmp_path / "sets.parquet")
     good("predict", data.certificate, data.target, "-o", tmp_path / "expected.parquet")
-    expected = [
-        [labels[name] for name in row] for row in pq.read_table(tmp_path / "expected.parquet")["set"].to_pylist()
-    ]
+    sets = pq.read_table(tmp_path / "expected.parquet")["set"].to_pylist()
+    expected = [[labels[name] for name in row] for row in sets]
     assert pq.read_table(tmp_path / "sets.parquet")["set"].to_pylist() == expected
 
 

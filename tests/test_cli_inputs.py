@@ -28,9 +28,8 @@ def test_tables_are_read_once_or_if_they_are_large_again(
     monkeypatch.setattr(FileSource, "batches", watched)
     good("calibrate", data.source, data.target, "-o", tmp_path / "c.json")
     # Large ones: counted, rows sampled in another pass, and sizes of sets counted to choose and to tell them.
-    assert opened == ["source.parquet", "target.parquet"] * (1 if fits else 2) + ["target.parquet"] * (
-        0 if fits else 2
-    )
+    both = ["source.parquet", "target.parquet"]
+    assert opened == (both if fits else [*both, *both, "target.parquet", "target.parquet"])
     opened.clear()
     shown = good("compare", data.source, data.labelled, "--target-label", "label", "--json").stdout
     # The labelled target once more: whether its rows are those of the source.

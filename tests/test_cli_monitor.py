@@ -66,12 +66,8 @@ def test_months_continue_and_alarm(folder: Path) -> None:
     assert adopted["periods"][3]["verdict"] in ("kept", "not-proven")
     deliver("late.parquet", 5, OUTBREAK, n=300)
     late = monitored()
-    assert [(period["rows"], period["number"]) for period in late["periods"]] == [
-        (2500, 1),
-        (2500, 2),
-        (2800, 5),
-        (2500, 4),
-    ]
+    counts = [(period["rows"], period["number"]) for period in late["periods"]]
+    assert counts == [(2500, 1), (2500, 2), (2800, 5), (2500, 4)]
 
 
 def test_files_are_read_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,9 +113,8 @@ def test_a_certificate_of_ones_own_sets_epsilon(folder: Path) -> None:
 
 def test_files_and_tallies_as_periods(folder: Path) -> None:
     plain = ("--label", "diagnosis", "--json", "--force")
-    by_file = json.loads(
-        good("monitor", "source.parquet", "visits/03.parquet", "visits/04.parquet", *plain).stdout
-    )
+    files = "visits/03.parquet", "visits/04.parquet"
+    by_file = json.loads(good("monitor", "source.parquet", *files, *plain).stdout)
     assert [period["period"] for period in by_file["periods"]] == ["03", "04"]
     assert by_file["periods"][0]["start"] is None
     good("tally", "source.parquet", "--label", "diagnosis", "-o", "source.tally", "--leave-out", "soft")

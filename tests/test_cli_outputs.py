@@ -85,9 +85,7 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_what_is_wrong_with_the_input_is_said_before_that_the_output_exists(
-    mistake: str, data: Data, tmp_path: Path
-) -> None:
+def test_a_wrong_input_is_said_before_that_the_output_exists(mistake: str, data: Data, tmp_path: Path) -> None:
     names, more = MISTAKES[mistake]
     for suffix in (".png", ".csv"):
         (tmp_path / f"old{suffix}").write_bytes(b"precious")
@@ -98,9 +96,7 @@ def test_what_is_wrong_with_the_input_is_said_before_that_the_output_exists(
 
 @pytest.mark.parametrize("way", [same, soft_link, hard_link])
 @pytest.mark.parametrize("call", overwriting(NO_DATA, Path(), Path()))
-def test_no_command_overwrites_its_input(
-    call: str, way: Callable[[Path], Path], data: Data, tmp_path: Path
-) -> None:
+def test_an_input_is_not_overwritten(call: str, way: Callable[[Path], Path], data: Data, tmp_path: Path) -> None:
     read = tmp_path / "read.parquet"
     read.write_bytes(data.source.read_bytes())
     out = way(read)

@@ -7,6 +7,7 @@ import sys
 import sysconfig
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -29,9 +30,8 @@ CLEAN = {**os.environ, "NO_COLOR": "1", "TERM": "dumb"}
 
 def run(*words: object, cwd: Path, **environment: str) -> "subprocess.CompletedProcess[str]":
     command = [PACSHIFT, *map(str, words)]
-    return subprocess.run(
-        command, cwd=cwd, env=CLEAN | environment, capture_output=True, text=True, timeout=120, check=False
-    )
+    how: dict[str, Any] = {"capture_output": True, "text": True, "timeout": 120, "check": False}
+    return subprocess.run(command, cwd=cwd, env=CLEAN | environment, **how)
 
 
 @pytest.fixture
@@ -84,11 +84,8 @@ def test_ctrl_c_ends_with_130_and_no_half_files(tmp_path: Path) -> None:
 
 def test_completion_knows_commands_and_methods(tmp_path: Path) -> None:
     def complete(words: str) -> list[str]:
-        variables = {
-            "_PACSHIFT_COMPLETE": "complete_bash",
-            "COMP_WORDS": words,
-            "COMP_CWORD": str(words.count(" ")),
-        }
+        variables = {"_PACSHIFT_COMPLETE": "complete_bash", "COMP_WORDS": words}
+        variables["COMP_CWORD"] = str(words.count(" "))
         return run(cwd=tmp_path, **variables).stdout.split()
 
     assert complete("pacshift ca") == ["calibrate"]

@@ -13,10 +13,7 @@ import pytest
 
 PACSHIFT = str(Path(sysconfig.get_path("scripts")) / "pacshift")
 
-pytestmark = [
-    pytest.mark.spark,
-    pytest.mark.skipif(shutil.which("java") is None, reason="Java is not installed"),
-]
+pytestmark = [pytest.mark.spark, pytest.mark.skipif(shutil.which("java") is None, reason="Java is not installed")]
 
 
 def run(*words: str, cwd: Path) -> "subprocess.CompletedProcess[str]":
@@ -36,9 +33,8 @@ def test_spark_gives_the_same_certificate(tmp_path: Path) -> None:
     made = {}
     for engine in ("arrow", "spark"):
         for name, label in (("source", ["--label", "label"]), ("target", [])):
-            counting = run(
-                "tally", f"{name}.parquet", *label, "--engine", engine, "-o", f"{name}.tally", cwd=tmp_path
-            )
+            words = "tally", f"{name}.parquet", *label, "--engine", engine, "-o", f"{name}.tally"
+            counting = run(*words, cwd=tmp_path)
             assert counting.returncode == 0, counting.stderr
         result = run("calibrate", "source.tally", "target.tally", "-o", f"{engine}.json", "--json", cwd=tmp_path)
         assert result.returncode == 0, result.stderr

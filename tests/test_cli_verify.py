@@ -14,12 +14,7 @@ from pacshift import Certificate, calibrate, read
 
 
 @pytest.mark.parametrize(
-    "words",
-    [
-        (),
-        ("-m", "WCP", "--score", "aps"),
-    ],
-    ids=lambda words: " ".join(map(str, words)),
+    "words", [(), ("-m", "WCP", "--score", "aps")], ids=lambda words: " ".join(map(str, words))
 )
 def test_what_calibrate_made_is_verified(words: tuple[object, ...], data: Data, tmp_path: Path) -> None:
     made = tmp_path / "c.json"
@@ -45,9 +40,8 @@ def test_a_rewritten_file_with_the_same_rows_is_a_matter_of_provenance(data: Dat
     document = json.loads(good("verify", data.certificate, again, data.target, "--json").stdout)
     assert document["verdict"] == "match-other-files"
     assert document["differences"] == []
-    assert document["provenance_differences"] == [
-        "source: other files, or other rows of them, than those on record"
-    ]
+    said = "source: other files, or other rows of them, than those on record"
+    assert document["provenance_differences"] == [said]
 
 
 def test_labels_of_the_target_are_asked_for(data: Data, tmp_path: Path) -> None:
@@ -69,9 +63,8 @@ def test_tallies_are_verified_too(data: Data, tmp_path: Path) -> None:
     assert run("verify", made, source).exit_code == 2
     assert "tallies and tables do not mix" in bad("calibrate", data.source, target, "-o", tmp_path / "d.json")
     assert "tallies hold no rows" in bad("verify", made, source, target, "--target-label", "label")
-    said = bad(
-        "calibrate", source, target, "--score", "probability", "--softmax", "-l", "y", "-o", tmp_path / "d.json"
-    )
+    words = "--score", "probability", "--softmax", "-l", "y", "-o", tmp_path / "d.json"
+    said = bad("calibrate", source, target, *words)
     assert "--score, --label, --softmax are about rows, but tallies hold no rows. Leave them out" in said
     shown = good("verify", made, data.source, data.target).stdout  # the tables behind the tallies
     assert shown.startswith("matches, other files: ")

@@ -82,9 +82,8 @@ def test_weights_methods_and_limits() -> None:
     oracle = compare(SOURCE, LABELS, TARGET, classes=CLASSES, methods=[Oracle(weights=[1 / 3, 1, 5])])
     assert oracle.rows[0].method == "ORACLE"
     assert oracle.rows[0].size is not None
-    variants = compare(
-        SOURCE, LABELS, TARGET, classes=CLASSES, methods=[PSW(), PSW(intervals="elimination")], rng=0
-    )
+    both = [PSW(), PSW(intervals="elimination")]
+    variants = compare(SOURCE, LABELS, TARGET, classes=CLASSES, methods=both, rng=0)
     first, second = variants.certificates
     assert first is not None
     assert second is not None

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -179,8 +180,7 @@ def run(line: str, folder: Path) -> None:
 
 @pytest.mark.slow
 def test_shell_example_of_the_readme_runs(tmp_path: Path) -> None:
-    block = re.search(r"```sh\n(pacshift calibrate .+?)```", README.read_text(), re.DOTALL)
-    assert block is not None
+    block: Any = re.search(r"```sh\n(pacshift calibrate .+?)```", README.read_text(), re.DOTALL)
     lines = block[1].strip().splitlines()
     assert len(lines) == 3
     run("pacshift demo -o out/demo", tmp_path)  # what `make demo` leaves behind
@@ -210,7 +210,6 @@ def test_what_was_measured_is_what_the_tables_say() -> None:
     larger = re.search(
         r"sets are ([\d.]+) % larger \(geometric mean\).*?and ([\d.]+) % larger", results["sharpness"]
     )
-    assert larger is not None
     assert f"sets are {larger[1]} % larger (geometric mean)" in page
     assert f"and {larger[2]} % larger than the best that miss no class" in page
     assert set(re.findall(r"\| (\d+) \|$", results["survives"], re.MULTILINE)) == {"0"}

@@ -250,9 +250,8 @@ def test_models_are_compared_by_the_size_of_their_sets(data: Any) -> None:
     assert model.certificate_ is before  # the scorer's own is thrown away
     poor, good = DummyClassifier(), LogisticRegression()
     for scoring in (scorer, set_scorer()):
-        search = GridSearchCV(wrap(good), {"estimator": [poor, good]}, cv=2, scoring=scoring).fit(
-            X[others], y[others]
-        )
+        search = GridSearchCV(wrap(good), {"estimator": [poor, good]}, cv=2, scoring=scoring)
+        search.fit(X[others], y[others])
         assert isinstance(search.best_estimator_.estimator, LogisticRegression)
         assert search.cv_results_["mean_test_score"][0] == -3.0  # a model that knows nothing names all labels
 
@@ -332,9 +331,7 @@ def test_labels_with_another_index_than_the_features(data: Any) -> None:
         model.fit(X, shuffled)
     model.fit(X, shuffled.loc[X.index])
     source, target = X[SOURCE], X[TARGET]
-    with pytest.raises(
-        InputError, match=r"source: the X_source and the y_source have different indexes: row 0 is 1000"
-    ):
+    with pytest.raises(InputError, match=r"the X_source and the y_source have different indexes: row 0 is 1000"):
         model.calibrate(source, y[TARGET], target)
     with pytest.raises(InputError, match="the X_target and the target_labels have different indexes"):
         model.calibrate(source, y[SOURCE], target, target_labels=y[SOURCE])
@@ -348,9 +345,8 @@ def test_a_label_sheet_of_the_scores_that_are_calibrated_on(data: Any, estimator
     X, y = data
     names = np.array(["crow", "owl", "wren"])[y]
     model = wrap(estimator, method="PS-T").fit(X[TRAIN], names[TRAIN])
-    scores = (
-        model.predict_proba(X[TARGET]) if hasattr(model, "predict_proba") else model.decision_function(X[TARGET])
-    )
+    predict = model.predict_proba if hasattr(model, "predict_proba") else model.decision_function
+    scores = predict(X[TARGET])
     sheet = pacshift.label_sheet(scores, budget=200, classes=list(model.classes_), rng=0)
     with pytest.raises(pacshift.UnfinishedSheetError, match="0 rows are filled in"):
         model.calibrate(X[SOURCE], names[SOURCE], X[TARGET], labelled=sheet)

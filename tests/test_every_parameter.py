@@ -19,11 +19,7 @@ from pacshift.certificate.file import to_document
 
 pytestmark = pytest.mark.thorough
 
-NO_VERBS = {
-    "resample": "makes data",
-    "set_scorer": "makes a scorer",
-    "tweak_one": "makes a mix",
-}
+NO_VERBS = {"resample": "makes data", "set_scorer": "makes a scorer", "tweak_one": "makes a mix"}
 VERBS = [name for name in pacshift.__all__ if inspect.isfunction(getattr(pacshift, name)) and name not in NO_VERBS]
 PLANNED = {"target_mix": [0.2, 0.3, 0.5], "n_source": 400, "n_target": 400, "method": "PS-LW"}
 GIVEN = ("source", "certificate", "sets", "output")
@@ -127,9 +123,8 @@ def special() -> dict[str, tuple[dict[str, Any], Any]]:
     odd = lacking.drop(3).rename(columns={"p_a": "x1", "p_b": "x2", "p_c": "x3"})
     base, names = golden.base(), ["a", "b", "c"]
     source, classes = (rows["s"], rows["s labels"]), list(golden.NAMES)
-    pacshift.calibrate(*source, rows["t"], classes=classes, **own).save(
-        custom_file := "custom.json", overwrite=True
-    )
+    made = pacshift.calibrate(*source, rows["t"], classes=classes, **own)
+    made.save(custom_file := "custom.json", overwrite=True)
     lacking.drop(3).to_csv("rows.csv")
     return {
         "check scores": ({}, rows["l"][::-1]),

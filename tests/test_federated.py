@@ -38,9 +38,8 @@ def sites(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for what in ("source", "target"):
             (folder / what).mkdir(exist_ok=True)
             content = patients(n, mix if what == "source" else mix[::-1], seed + 10 * (what == "target"))
-            pq.write_table(
-                content if what == "source" else content.drop_columns("label"), folder / what / f"{site}.parquet"
-            )
+            shown = content if what == "source" else content.drop_columns("label")
+            pq.write_table(shown, folder / what / f"{site}.parquet")
     return folder
 
 

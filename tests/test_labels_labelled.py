@@ -121,9 +121,8 @@ def test_lemma_4_rows_of_a_new_kind_are_allowed_for(weak: Population) -> None:
     for seed in range(trials):
         source, source_labels, target, truth = drawn(weak, seed, 600, 600)
         labels = with_a_new_kind(truth, target, share, np.random.default_rng([seed, 1]))
-        made = calibrate(
-            source, source_labels, Rows(target, labels), epsilon=0.2, delta=delta, contamination=share
-        )
+        known = Rows(target, labels)
+        made = calibrate(source, source_labels, known, epsilon=0.2, delta=delta, contamination=share)
         errors.append(share + (1 - share) * weak.error(made.thresholds, TARGET_MIX))
         failed += errors[-1] > 0.2
         direct += made.method == "PS-T"
@@ -180,10 +179,8 @@ def test_known_mix_and_labels_may_be_about_different_rows() -> None:
 
 def test_labels_make_sets_smaller_where_the_classifier_is_weak(weak: Population) -> None:
     source, source_labels, target, truth = drawn(weak, 4, 3000, 4000)
-    made = [
-        calibrate(source, source_labels, Rows(target, labels), epsilon=0.1, delta=0.05)
-        for labels in (None, first(truth, 1000))
-    ]
+    known = Rows(target), Rows(target, first(truth, 1000))
+    made = [calibrate(source, source_labels, rows, epsilon=0.1, delta=0.05) for rows in known]
     sizes = [weak.size(one.thresholds, TARGET_MIX) for one in made]
     assert sizes[1] < 0.97 * sizes[0]
     assert made[0].n_target_labels == 0
@@ -230,9 +227,8 @@ def test_only_methods_that_use_the_mix_pay_for_its_bounds(monkeypatch: pytest.Mo
 
 def test_bounds_of_misses_gain_nothing_from_a_refusal_by_the_method(monkeypatch: pytest.MonkeyPatch) -> None:
     """It may be as likely as the method's whole share, which pays for the promise and not for these bounds."""
-    tally = Tally.from_scores([[0.9, 0.1], [0.2, 0.8]] * 50, [0, 1] * 50) + Tally.from_target(
-        [[0.9, 0.1], [0.2, 0.8]] * 25
-    )
+    rows = [[0.9, 0.1], [0.2, 0.8]]
+    tally = Tally.from_scores(rows * 50, [0, 1] * 50) + Tally.from_target(rows * 25)
     spent: list[float] = []
 
     def refuses(*_: Any) -> Solution:
@@ -267,8 +263,7 @@ def test_labels_refute_label_shift_that_predictions_cannot(weak: Population) -> 
     source, source_labels, _, _ = drawn(weak, 5)
     target, _ = weak.draw([1, 0, 0], 2000, 6)
     calibrate(source, source_labels, target, epsilon=0.2, delta=0.1)
-    made = calibrate(source, source_labels, Rows(target, [2] * 100 + [None] * 1900), epsilon=0.2, delta=0.1)
-    assert made.assumption is not None
+    made: Any = calibrate(source, source_labels, Rows(target, [2] * 100 + [None] * 1900), epsilon=0.2, delta=0.1)
     assert made.assumption.refuted
     assert "but the labelled rows say at" in made.assumption.finding
     assert made.method == "PS-T"
@@ -279,18 +274,10 @@ def test_labels_refute_label_shift_that_predictions_cannot(weak: Population) -> 
 
 def test_labels_refute_what_was_said_to_be_known(weak: Population) -> None:
     source, source_labels, target, truth = drawn(weak, 7)
-    with pytest.raises(
-        AssumptionError,
-        match=r"the labelled target rows contradict known_mix=: by the labels 5\d\.\d to [\d.]+ % of the target",
-    ):
-        calibrate(
-            source,
-            source_labels,
-            Rows(target, first(truth, 1000)),
-            epsilon=0.2,
-            delta=0.1,
-            known_mix={2: (0, 0.2)},
-        )
+    asked: dict[str, Any] = {"epsilon": 0.2, "delta": 0.1, "known_mix": {2: (0, 0.2)}}
+    said = r"the labelled target rows contradict known_mix=: by the labels 5\d\.\d to [\d.]+ % of the target"
+    with pytest.raises(AssumptionError, match=said):
+        calibrate(source, source_labels, Rows(target, first(truth, 1000)), **asked)
     half = Interval(np.array([0.5, 0.0]), np.array([0.6, 1.0]))
     both = intersect_bounds(half, Interval(np.array([0.4, 0.3]), np.array([0.55, 0.7])), (0, 1), level=0.1)
     assert (both.lower.tolist(), both.upper.tolist()) == ([0.5, 0.3], [0.55, 0.7])
@@ -388,9 +375,8 @@ def drawn_by_seed(target: FloatArray) -> LabelSheet:
 
 
 def certify(sheet: Any, **options: Any) -> Certificate:
-    made: Certificate = flat(
-        calibrate, SOURCE, SOURCE_LABELS, TARGET, **{"labelled": sheet, "method": "PS-T"} | options
-    )
+    asked = {"labelled": sheet, "method": "PS-T"} | options
+    made: Certificate = flat(calibrate, SOURCE, SOURCE_LABELS, TARGET, **asked)
     return made
 
 
@@ -452,8 +438,7 @@ def test_planning_knows_neither_the_rows_of_the_sheet_nor_the_look() -> None:
     assert again.rows.tolist() == sheet.rows.tolist()
     wrong = again.with_labels([*TRUTH[sheet.rows[:24]], *[0] * 376])
     found = [split(filled(look, sheet)) for look in sheet.looks] + [split(wrong, changed)]
-    first = found[0].planning
-    assert first is not None
+    first: Any = found[0].planning
     for each in found:
         planning = each.planning
         assert planning is not None
@@ -502,9 +487,8 @@ def test_what_is_said_of_classes_holds_at_all_looks_and_whatever_the_unknown_row
     limit, made, counted = 0.15, certify(sheet, class_epsilon=0.15), split(sheet).counted
     assert made.class_miss is not None
     share = 0.2 * 0.05 / 3 / 3  # of three looks and three classes
-    allowed = [
-        binomial_cut(n + unknown, epsilon=limit, delta=share) - unknown for n in counted.class_counts.tolist()
-    ]
+    totals = (counted.class_counts + unknown).tolist()
+    allowed = [binomial_cut(n, epsilon=limit, delta=share) - unknown for n in totals]
     cap = single_cuts([class_threshold(counted, label, cut) for label, cut in enumerate(allowed)])
     assert (made.thresholds <= cap).all()
     assert (made.thresholds == cap).any()  # it binds
@@ -542,9 +526,8 @@ def test_unknown_rows_of_any_class_stay_within_the_bounds() -> None:
     wide = class_miss(counted, thresholds, delta=0.05, n_unknown=6)
     for _ in range(30):
         classes, scores = rng.integers(0, 3, 6), rng.dirichlet([1, 1, 1], 6)
-        more = split(filled(400)).counted + type(counted).from_scores(
-            scores, classes, classes=range(3), soft=False
-        )
+        known = split(filled(400)).counted
+        more = known + type(known).from_scores(scores, classes, classes=range(3), soft=False)
         true = class_miss(more, thresholds, delta=0.05)
         assert (wide.lower <= true.lower).all()
         assert (true.upper <= wide.upper).all()
@@ -575,9 +558,7 @@ def test_a_class_with_too_few_labels_is_said_to_lack_target_labels() -> None:
 )
 def test_what_cannot_be_is_said(options: dict[str, Any], said: str) -> None:
     with pytest.raises(InputError, match=said):
-        certify(
-            **{"sheet": filled(100), **options} if "labelled" not in options else {"sheet": options["labelled"]}
-        )
+        certify(options["labelled"] if "labelled" in options else filled(100), **options)
 
 
 def test_another_target_is_refused() -> None:

@@ -68,9 +68,7 @@ def test_the_lines_of_a_refusal_work_as_they_are_printed(
 
 
 @pytest.mark.parametrize("n_target", [250, 130, 60])
-def test_a_sheet_is_never_larger_than_the_target(
-    n_target: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_sheet_is_larger_than_the_target(n_target: int, tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.chdir(tmp_path)
     error = refused(FAR[:n_target])
     assert error.attempt.looks == tuple(sorted({min(count, n_target) for count in (100, 200, 400)}))
@@ -111,16 +109,14 @@ def test_expected_sizes_fall_with_labels_and_come_near_the_truth() -> None:
     sheet = pacshift.label_sheet(TARGET, budget=400, looks=(100, 200), rng=1, classes=NAMES)
     for count, size in error.expected_sizes:
         labels = np.array(NAMES)[TRUTH[sheet.rows][:count]].tolist()
-        made = calibrate(
-            SOURCE, np.array(NAMES)[SOURCE_LABELS], TARGET, labelled=sheet.with_labels(labels), **CLASSES
-        )
+        asked = CLASSES | {"labelled": sheet.with_labels(labels)}
+        made = calibrate(SOURCE, np.array(NAMES)[SOURCE_LABELS], TARGET, **asked)
         assert 0.5 < size / made.sets(TARGET).sum(axis=1).mean() < 1.2
 
 
 def test_counts_alone_give_an_estimate_too() -> None:
-    tally = Tally.from_scores(SOURCE, np.array(NAMES)[SOURCE_LABELS], **CLASSES) + Tally.from_target(
-        TARGET, **CLASSES
-    )
+    source = Tally.from_scores(SOURCE, np.array(NAMES)[SOURCE_LABELS], **CLASSES)
+    tally = source + Tally.from_target(TARGET, **CLASSES)
     with pytest.raises(AssumptionError) as counted:
         calibrate(tally)
     by_rows = dict(refused().expected_sizes)

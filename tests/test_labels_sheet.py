@@ -158,10 +158,7 @@ def test_the_fingerprint_is_of_the_numbers_not_of_how_they_are_stored(of: Any) -
         ({"looks": "100"}, "looks must be a list"),
         ({"looks": (0,)}, "looks must be a whole number"),
         ({"looks": (20,)}, "the first look is after 20 rows, too few .* Raise the first look to at least 33, or"),
-        (
-            {"budget": 20, "looks": ()},
-            "the budget is 20 rows, too few .* Raise the budget to at least 29, or",
-        ),
+        ({"budget": 20, "looks": ()}, "the budget is 20 rows, too few .* Raise the budget to at least 29, or"),
         ({"budget": 25, "looks": (20,)}, "Raise the first look and the budget to at least 29"),
         ({"epsilon": 1e-9}, "Raise the first look and the budget to at least"),
         ({"epsilon": 0}, "epsilon must lie strictly between 0 and 1"),
@@ -345,17 +342,8 @@ def test_formulas_do_not_run_in_a_spreadsheet(tmp_path: Path) -> None:
     sheet.save(tmp_path / "s.csv")
     _, head, *lines = texts(tmp_path / "s.csv")
     assert head[5] == "'=id"
-    assert {line[5] for line in lines} == {
-        "'=1+1",
-        "'@x",
-        "-5",
-        "plain",
-        "",
-        "2.5",
-        "a,b",
-        'say "x"',
-        "two\nlines",
-    }
+    texts_kept = {"'=1+1", "'@x", "-5", "plain", "", "2.5", "a,b", 'say "x"', "two\nlines"}
+    assert {line[5] for line in lines} == texts_kept
     found = LabelSheet.load(tmp_path / "s.csv")
     assert found.label_index(names).tolist() == [0, 2, -1]
     assert found.kept == sheet.kept
@@ -444,10 +432,8 @@ def test_frames_keep_their_columns() -> None:
     sheet = label_sheet(frame, budget=100, rng=0, keep=others)
     assert sheet.kept["id"] == tuple(str(row) for row in sheet.rows)
     assert label_sheet(frame, budget=100, rng=0, keep=pl.from_pandas(others)).kept == sheet.kept
-    assert (
-        label_sheet(frame, budget=100, rng=0, keep=pa.Table.from_pandas(others, preserve_index=False)).kept
-        == sheet.kept
-    )
+    table = pa.Table.from_pandas(others, preserve_index=False)
+    assert label_sheet(frame, budget=100, rng=0, keep=table).kept == sheet.kept
     with pytest.raises(InputError, match="have different indexes"):
         label_sheet(frame, budget=100, keep=others.reset_index(drop=True))
 

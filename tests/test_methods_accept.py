@@ -90,8 +90,7 @@ def test_every_row_either_plans_or_tests(monkeypatch: pytest.MonkeyPatch) -> Non
     """The theorem needs held-out rows to be others than those that test, on both sides."""
     paths, mixes, bets = (spy_on(monkeypatch, name) for name in ("planned_path", "planned_mix", "plan_bet"))
     tests = spy_on_tests(monkeypatch)
-    found = solve(limits=LIMITED)
-    assert found.by_label is not None
+    found: Any = solve(limits=LIMITED)
     found.by_label(DELTA)
     (held, _, held_target, *_), _ = paths.calls[0]
     assert mixes.calls[0][0][:2] == (held, held_target)
@@ -157,15 +156,11 @@ def test_a_rule_of_which_one_test_fails_is_not_kept(failing: int, monkeypatch: p
     assert np.isposinf(solve(limits=LIMITED).thresholds).all()
 
 
-def test_errors_of_labels_stop_at_the_first_limit_that_fails_at_their_level(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    found = solve()
+def test_errors_of_labels_stop_at_the_first_limit_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    found: Any = solve()
     tests = spy_on_tests(monkeypatch, chain(*([True, True, False] for _ in KINDS), repeat(True)))
     intervals = spy_on(monkeypatch, "clopper_pearson")
-    assert found.by_label is not None
-    bounds = found.by_label(DELTA)
-    assert bounds is not None
+    bounds: Any = found.by_label(DELTA)
     errors = bounds.error
     assert len(tests.calls) == 3 * len(KINDS)
     assert (errors.upper == LIMITS[1]).all()
@@ -207,9 +202,7 @@ def test_by_labels_testing_stops_at_the_first_failure(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize("failing", [EPSILON, 0.1, 0.2])
-def test_by_labels_a_rule_of_which_one_test_fails_is_not_kept(
-    failing: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_by_labels_a_rule_that_fails_one_test_is_not_kept(failing: float, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "few_are_wrong", lambda *_, error, delta: error != failing)
     monkeypatch.setattr(module, "within_limits", lambda path, _sure: path)
     found = solve(AcceptByLabels(), limits=LIMITED, labelled=labelled())
@@ -227,10 +220,8 @@ def test_by_labels_rows_without_a_class_widen_the_table_of_labels(monkeypatch: p
     """Rows that nobody could label, or was asked about, may be of any label, accepted or not, wrong or not."""
     tables = spy_on(monkeypatch, "table_by_labels")
     monkeypatch.setattr(module, "few_are_wrong", lambda *_, **__: True)
-    found = solve(
-        AcceptByLabels(), labelled=labelled(n_unknown=7, blanks=Blanks(np.asarray(TARGET[300:320], float)))
-    )
-    assert found.by_label is not None
+    blanks = Blanks(np.asarray(TARGET[300:320], float))
+    found: Any = solve(AcceptByLabels(), labelled=labelled(n_unknown=7, blanks=blanks))
     found.by_label(0.1)
     ((_, unknown, delta),) = [args for args, _ in tables.calls]
     assert (unknown, delta) == (27, 0.1)
@@ -242,10 +233,8 @@ def test_by_labels_the_table_is_what_counts_say_at_its_level() -> None:
     each, unknown = 0.1 / (2 * 2 * N_RULES), 3
     found = table_by_labels(table, unknown, 0.1)
     predicted, accepted, wrong = np.array([39, 48]), np.array([33, 42]), np.array([3, 2])
-    for bounds, least, total in (
-        (found.share, accepted, predicted + unknown),
-        (found.error, wrong, accepted + unknown),
-    ):
+    families = (found.share, accepted, predicted + unknown), (found.error, wrong, accepted + unknown)
+    for bounds, least, total in families:
         assert bounds.lower == pytest.approx(clopper_pearson(least, total, delta=each).lower)
         assert bounds.upper == pytest.approx(clopper_pearson(least + unknown, total, delta=each).upper)
 
@@ -255,8 +244,7 @@ def test_by_labels_what_is_said_of_labels_pays_for_the_looks(monkeypatch: pytest
     target, truth = np.roll(TARGET, 1, axis=1), np.array(KINDS)[(TRUE_PLACES + 1) % 3]  # no label shift
     asked: dict[str, Any] = {"delta": DELTA, "classes": KINDS}
     sheet = label_sheet(target, budget=600, looks=(300, 450), epsilon=EPSILON, rng=1, **asked)
-    found = accept(
-        SOURCE, SOURCE_KINDS, target, error=EPSILON, labelled=sheet.with_labels(truth[sheet.rows][:320]), **asked
-    )
+    filled = sheet.with_labels(truth[sheet.rows][:320])
+    found = accept(SOURCE, SOURCE_KINDS, target, error=EPSILON, labelled=filled, **asked)
     assert found.method == "ACCEPT-T"
     assert [args[2] for args, _ in tables.calls] == [DELTA / 3]

@@ -6,14 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from pacshift import (
-    PSLP,
-    Certificate,
-    InputError,
-    Population,
-    calibrate,
-    verify,
-)
+from pacshift import PSLP, Certificate, InputError, Population, calibrate, verify
 from pacshift.methods.ps_lp import ClassBalance
 
 POPULATION = Population.synthetic(2, strength=2, rng=3)

@@ -138,10 +138,8 @@ def test_ps_keeps_the_source_error_and_uses_its_delta_up() -> None:
 
 @pytest.mark.montecarlo
 def test_methods_that_claim_nothing_on_the_target_fail_somewhere() -> None:
-    broken = {
-        method: [name for name in SCENARIOS if not kept(*count(name, method))]
-        for method in ("PS", "PS-R", "WCP", "LWCP")
-    }
+    fails = ("PS", "PS-R", "WCP", "LWCP")
+    broken = {method: [name for name in SCENARIOS if not kept(*count(name, method))] for method in fails}
     assert "rare class, extreme shift" in broken["PS"]
     assert "hardly better than chance, rare class" in broken["PS-R"]
     assert set(broken["WCP"]) >= {"tame", "rare class, extreme shift"}  # marginal: wrong in half of all draws
@@ -171,9 +169,8 @@ def test_sharper_options_give_smaller_sets() -> None:
 @pytest.mark.parametrize("n_classes", [2, 3, 5, 10])
 def test_pac_methods_over_the_whole_grid(n_classes: int) -> None:
     repeats, total, failed = 20, 0, dict.fromkeys(PAC_ON_TARGET, 0)
-    for strength, rows, shift, rare in itertools.product(
-        (1.0, 3.0, 5.0), (200, 2_000, 20_000), (0.1, 0.6), (None, 0.03)
-    ):
+    grid = itertools.product((1.0, 3.0, 5.0), (200, 2_000, 20_000), (0.1, 0.6), (None, 0.03))
+    for strength, rows, shift, rare in grid:
         scenario = Scenario(n_classes, strength, shift, rows, rows, rare)
         world, runs = scenario.world, simulate(scenario, repeats, {})
         total += repeats

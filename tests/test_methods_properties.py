@@ -1,6 +1,7 @@
 """Every method against its definition on random tallies, and under renaming of classes."""
 
 import itertools
+from typing import Any
 
 import numpy as np
 import pytest
@@ -48,21 +49,17 @@ def test_ps_and_ps_c_take_the_largest_admissible_threshold(tally: Tally, rate: t
         threshold = float(solution.thresholds[0])
         assert (solution.thresholds == threshold).all()
         assert threshold == -np.inf or pac(tally.misses(threshold).sum(), tally.n_source, *level)
-        assert threshold == np.inf or not pac(
-            tally.misses(next_up(tally, threshold)).sum(), tally.n_source, *level
-        )
+        more = tally.misses(next_up(tally, threshold)).sum()
+        assert threshold == np.inf or not pac(more, tally.n_source, *level)
 
 
 @given(tallies(), rates)
-def test_ps_lw_takes_the_largest_admissible_threshold_of_each_class(
-    tally: Tally, rate: tuple[float, float]
-) -> None:
+def test_ps_lw_takes_the_largest_threshold_of_each_class(tally: Tally, rate: tuple[float, float]) -> None:
     epsilon, delta = rate
     solution = PSLW().solve(tally, task(epsilon, delta))
     for label, threshold in enumerate(solution.thresholds):
-        scores = np.repeat(tally.values, tally.counts)[tally.class_counts[:label].sum() :][
-            : tally.class_counts[label]
-        ]
+        start = tally.class_counts[:label].sum()
+        scores = np.repeat(tally.values, tally.counts)[start:][: tally.class_counts[label]]
         level = (len(scores), epsilon, delta / tally.n_classes)
         assert threshold == -np.inf or pac(int((scores < threshold).sum()), *level)
         above = scores[scores > threshold]
@@ -90,9 +87,7 @@ def test_wcp_takes_the_largest_admissible_threshold_of_each_class(tally: Tally, 
 
 
 @given(tallies(), rates, seeds)
-def test_example_wise_threshold_is_the_largest_admissible(
-    tally: Tally, rate: tuple[float, float], seed: int
-) -> None:
+def test_example_wise_threshold_is_the_largest(tally: Tally, rate: tuple[float, float], seed: int) -> None:
     epsilon, delta = rate
     rng = np.random.default_rng(seed)
     ends = np.sort(rng.random((2, tally.n_classes)), axis=0)
@@ -144,17 +139,14 @@ def test_class_wise_worst_case_lies_between_the_example_wise_one_and_the_exact_m
     tally = Tally.from_scores(*drawn_scores(rng, n_classes, rows, 1.0))
     keep = Interval(*np.sort(rng.random((2, n_classes)), axis=0))
     uniform = np.random.default_rng(seed).random(rows)
-    found, _ = worst_class_threshold(
-        tally, keep, epsilon=level[0], delta=level[1], rng=np.random.default_rng(seed)
-    )
+    rates: Any = dict(zip(("epsilon", "delta"), level, strict=True))
+    found, _ = worst_class_threshold(tally, keep, **rates, rng=np.random.default_rng(seed))
     by_class, by_example = worst_thresholds(tally, keep, uniform, level)
     assert by_example <= found <= by_class or found == np.inf  # +inf: even missing all passes
 
 
 @given(seeds, st.integers(1, 4), st.integers(1, 6))
-def test_no_choice_of_one_weight_per_class_has_more_errors_than_the_majorant(
-    seed: int, n_classes: int, rows: int
-) -> None:
+def test_no_weight_per_class_has_more_errors_than_the_majorant(seed: int, n_classes: int, rows: int) -> None:
     rng = np.random.default_rng(seed)
     paths = [rng.integers(0, 2, rng.integers(0, rows + 1)).astype(float) for _ in range(n_classes)]
     majorant = merged_majorant(np.concatenate(paths), np.cumsum([len(path) for path in paths]))
@@ -173,14 +165,13 @@ def test_what_ps_w_assumes_depends_on_its_envelope() -> None:
 
 @pytest.mark.slow
 @given(tallies(), rates, st.floats(0.0, 1.0))
-def test_ps_c_is_never_above_ps_at_a_fixed_level_that_its_box_allows(
+def test_ps_c_is_never_above_ps_at_a_level_of_its_box(
     tally: Tally, rate: tuple[float, float], part: float
 ) -> None:
     """The step of PS-C's proof that lets b be read off the data."""
     epsilon, delta = rate
-    found = PSC().solve(tally, task(epsilon, delta))
+    found: Any = PSC().solve(tally, task(epsilon, delta))
     assume(found.weights is not None)
-    assert found.weights is not None
     largest = max(part * float(found.weights.upper.max()), 1.0)  # the true one, wherever the boxes hold
     fixed = PS().solve(tally, task(epsilon / largest, split_delta(delta, tally.n_classes)))
     assert found.thresholds[0] <= fixed.thresholds[0]
@@ -220,8 +211,6 @@ def test_permuting_classes_leaves_the_law_of_the_class_wise_worst_case_alone() -
     one = Tally.from_scores(scores, labels) + Tally.from_target(target)
     other = Tally.from_scores(scores[:, order], np.argsort(order)[labels]) + Tally.from_target(target[:, order])
     method = PSW(worst_case="class")
-    before, after = (
-        [float(method.solve(tally, task(0.2, 0.2, seed)).thresholds[0]) for seed in range(100, 160)]
-        for tally in (one, other)
-    )
+    levels = [task(0.2, 0.2, seed) for seed in range(100, 160)]
+    before, after = ([float(method.solve(tally, each).thresholds[0]) for each in levels] for tally in (one, other))
     assert stats.ks_2samp(before, after).pvalue > 1e-3

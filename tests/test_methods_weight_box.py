@@ -128,9 +128,7 @@ def test_pivots_that_tie_are_taken_in_an_order_that_does_not_depend_on_the_input
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 6, 20])
-def test_a_classifier_that_means_another_class_than_it_says_gets_the_box_of_one_that_says_it(
-    n_classes: int,
-) -> None:
+def test_a_classifier_that_means_another_class_gets_the_box_of_one_that_says_it(n_classes: int) -> None:
     """Row swaps of section 3.2: the same equations in another order, so nearly the same box."""
     rng = np.random.default_rng(n_classes)
     table = rates(rng, n_classes, 0.9)
@@ -158,10 +156,8 @@ def test_strict_form_swaps_rows_only_where_a_pivot_may_be_0() -> None:
 @pytest.mark.parametrize("form", ["signed", "strict"])
 def test_equations_may_stand_in_any_order_and_have_any_sign(form: Form) -> None:
     # Every order of the rows, and pivots that are surely negative: the solution is inside whatever is swapped.
-    confusion, weights = (
-        np.array([[0.05, 0.2, 0.1], [0.3, 0.05, 0.02], [0.02, 0.06, 0.2]]),
-        np.array([0.5, 2.0, 1.0]),
-    )
+    confusion = np.array([[0.05, 0.2, 0.1], [0.3, 0.05, 0.02], [0.02, 0.06, 0.2]])
+    weights = np.array([0.5, 2.0, 1.0])
     for order in itertools.permutations(range(3)):
         rows = confusion[list(order)]
         box = BoxedSystem(around(rows, 1e-4), around(rows @ weights, 1e-4), rows, rows @ weights, weights)

@@ -9,15 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from pacshift import (
-    AssumptionError,
-    InputError,
-    Population,
-    Tally,
-    UninformativeWarning,
-    calibrate,
-    prevalence,
-)
+from pacshift import AssumptionError, InputError, Population, Tally, UninformativeWarning, calibrate, prevalence
 from pacshift.assumption.inequalities import JointRows, MixRows
 from pacshift.bounds import ROUNDING, Interval
 from pacshift.certification.delta import ASSUMPTION_SHARE
@@ -59,9 +51,7 @@ def test_34_and_66_per_cent_are_no_contradiction() -> None:
 @pytest.mark.slow
 @settings(deadline=None, max_examples=15)
 @given(st.integers(2, 8), st.integers(0, 10_000), st.integers(2, 6))
-def test_an_exactly_true_mix_is_refuted_only_where_the_data_are_without_it(
-    n_classes: int, seed: int, digits: int
-) -> None:
+def test_an_exactly_true_mix_is_refuted_only_where_data_are(n_classes: int, seed: int, digits: int) -> None:
     mix = decimal_mix(n_classes, seed, digits)
     population = Population.synthetic(n_classes, strength=4, rows_per_class=200, rng=seed)
     tally = Tally.from_scores(*population.draw(np.full(n_classes, 1 / n_classes), 1500, rng=seed))
@@ -75,9 +65,7 @@ def test_an_exactly_true_mix_is_refuted_only_where_the_data_are_without_it(
 
 @settings(deadline=None, max_examples=40)
 @given(st.integers(2, 12), st.integers(0, 10_000), st.integers(1, 4))
-def test_the_region_of_an_exact_mix_holds_it_and_its_box_is_in_order(
-    n_classes: int, seed: int, digits: int
-) -> None:
+def test_the_region_of_an_exact_mix_holds_it_and_has_a_box(n_classes: int, seed: int, digits: int) -> None:
     mix = np.array(decimal_mix(n_classes, seed, max(digits, 2)))
     rng = np.random.default_rng(seed)
     rates = rng.dirichlet(np.ones(n_classes), n_classes).T
@@ -126,9 +114,7 @@ def test_a_false_mix_is_still_refuted() -> None:
 
 
 @pytest.mark.parametrize(("kind", "n_classes"), [(JointRows, 3), (MixRows, 70)])
-def test_a_known_share_above_the_largest_share_refutes_with_any_number_of_classes(
-    kind: type[MixRows], n_classes: int
-) -> None:
+def test_a_known_share_above_the_largest_refutes_with_any_classes(kind: type[MixRows], n_classes: int) -> None:
     lower, upper = np.zeros(n_classes), np.ones(n_classes)
     lower[0], upper[0] = 0.01, 0.005
     rows = np.empty((0, n_classes)), np.empty(0)

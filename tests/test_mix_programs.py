@@ -134,9 +134,7 @@ def test_columns_that_depend_on_each_other_or_say_nothing() -> None:
     for _ in range(50):
         matrix, wanted = rng.normal(size=(12, 6)), rng.normal(size=12)
         matrix[:, 1], matrix[:, 2] = matrix[:, 0] * (1 + 1e-13), 0.0
-        found, (_, least) = (
-            nonnegative_least_squares(matrix, wanted),
-            scipy.optimize.nnls(matrix[:, [0, 3, 4, 5]], wanted),
-        )
+        found = nonnegative_least_squares(matrix, wanted)
+        _, least = scipy.optimize.nnls(matrix[:, [0, 3, 4, 5]], wanted)
         assert (found >= 0).all()
         assert np.linalg.norm(matrix @ found - wanted) == pytest.approx(least, rel=1e-9)

@@ -93,9 +93,8 @@ def test_sums_stay_below_their_limits_as_often_as_they_should_and_not_much_more(
     target = rng.multinomial(n_target, table @ share, repeats) / n_target
     sums = (sum(part * column for part, column in zip(share, columns, strict=True)) - target) @ sets.T
     point, rate = Interval(share, share), sets @ table
-    known = SetCounts(
-        Interval(rate, rate), Interval(rate @ share, rate @ share), rate, 0 * sets[:, 0], totals, n_target
-    )
+    exact, of_target = Interval(rate, rate), Interval(rate @ share, rate @ share)
+    known = SetCounts(exact, of_target, rate, 0 * sets[:, 0], totals, n_target)
     above = (sums > known.sums(point, level)[1]).mean(axis=0)
     assert (above <= level).all()
     assert (above >= level / 4).all()
@@ -103,9 +102,7 @@ def test_sums_stay_below_their_limits_as_often_as_they_should_and_not_much_more(
 
 @pytest.mark.montecarlo
 @pytest.mark.parametrize(("n_classes", "accuracy", "size"), [(2, 0.6, 300), (3, 0.8, 60), (5, 0.3, 1000)])
-def test_the_region_misses_the_truth_in_at_most_a_delta_share_of_draws(
-    n_classes: int, accuracy: float, size: int
-) -> None:
+def test_the_region_misses_the_truth_in_at_most_delta_of_draws(n_classes: int, accuracy: float, size: int) -> None:
     delta, repeats = 0.2, 150
     truth = Truth(n_classes, n_classes, accuracy, size, size)
     missed = 0
@@ -148,13 +145,9 @@ def test_a_changed_classifier_is_refused_and_an_unchanged_one_is_not() -> None:
 
 def test_the_refusal_names_the_predicted_class_and_by_how_much() -> None:
     confusion = np.rint(TABLE * 2000).astype(int)
-    with pytest.raises(
-        AssumptionError, match=r"100 % of the target is predicted 'b'; no mix .* more than about 8\d"
-    ):
+    with pytest.raises(AssumptionError, match=r"100 % of the target is predicted 'b'; .* more than about 8\d"):
         prevalence_region(confusion, np.array([0, 3000, 0]), delta=0.1, classes=["a", "b", "c"])
-    with pytest.raises(
-        AssumptionError, match=r"0 % of the target is predicted 1; no mix .* less than about [1-9]"
-    ):
+    with pytest.raises(AssumptionError, match=r"0 % of the target is predicted 1; .* less than about [1-9]"):
         prevalence_region(confusion, np.array([1500, 0, 1500]), delta=0.1)
 
 
@@ -168,9 +161,7 @@ def test_a_class_without_examples_may_be_anything() -> None:
 
 def test_larger_sets_can_refute_what_single_classes_cannot(monkeypatch: pytest.MonkeyPatch) -> None:
     # No label is predicted 0 or 1 more often than half of the time, so together they are at most half.
-    columns = np.array(
-        [[0.5, 0.0, 0.0, 0.0], [0.0, 0.5, 0.0, 0.0], [0.25, 0.25, 1.0, 0.0], [0.25, 0.25, 0.0, 1.0]]
-    )
+    columns = np.array([[2, 0, 0, 0], [0, 2, 0, 0], [1, 1, 4, 0], [1, 1, 0, 4]]) / 4
     confusion, target = (columns * 1_000_000).astype(int), np.array([3120, 3120, 2880, 2880])
     with pytest.raises(AssumptionError, match=r"48 % of the target is predicted 2 or 3; no mix .* less than"):
         prevalence_region(confusion, target, delta=0.05)
@@ -239,9 +230,7 @@ def test_the_mix_of_the_label_shifted_part_is_inside_whatever_the_rest_is() -> N
             outside += 1
             continue
         accuracy = (1 - eta) * np.diag(truth.rates) @ truth.mix  # the rest is predicted wrongly at worst
-        kept = (
-            region.accuracy <= float(accuracy) + 1e-9 and region.accuracy_at_most >= float(accuracy) + eta - 1e-9
-        )
+        kept = region.accuracy - 1e-9 <= float(accuracy) <= region.accuracy_at_most - eta + 1e-9
         outside += int(not region.contains(truth.mix) or not kept)
     assert binomtest(outside, repeats, delta, alternative="greater").pvalue > 1e-3
 

@@ -90,17 +90,14 @@ def test_prefactors_bound_the_exact_factor(game: Bets) -> None:
     inner, outer = prefactor_parts(parts[-1], game.step.max(), parts, game.step[order])
     assert exact <= (inner / parts[-1] + outer) * (1 + 1e-9)
     for size in range(len(order)):  # every part is valid, not only the best one
-        part = prefactor_parts(
-            parts[-1], game.step.max(), parts[size : size + 1], game.step[order][size : size + 1]
-        )
+        after = slice(size, size + 1)
+        part = prefactor_parts(parts[-1], game.step.max(), parts[after], game.step[order][after])
         assert exact <= (part[0] / parts[-1] + part[1]) * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("zone", FREQUENCY_ZONES)
 @pytest.mark.parametrize(("step", "fine_sigma", "fine_step"), [(0.5, 0.4, 0.02), (2.0, 1.0, 0.3), (0.1, 3.0, 0.1)])
-def test_the_formula_is_the_integral_of_the_proof(
-    zone: float, step: float, fine_sigma: float, fine_step: float
-) -> None:
+def test_the_formula_is_the_integral(zone: float, step: float, fine_sigma: float, fine_step: float) -> None:
     sigma, kappa = 3.0, 2 * (1 - np.cos(zone)) / zone**2
     inner = quad(lambda v: np.exp(-kappa * (sigma * v) ** 2 / 2), 0, np.inf)[0]
     outer = quad(lambda v: np.exp(-2 * (fine_sigma * v / np.pi) ** 2), zone / step, np.inf)[0]

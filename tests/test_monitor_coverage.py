@@ -68,9 +68,8 @@ def test_without_bounds_of_the_mix_every_mix_counts() -> None:
 
 
 def test_lower_thresholds_miss_less_in_every_mix() -> None:
-    target = Tally.from_target(
-        patients(3000, [0.5, 0.1, 0.4], np.random.default_rng(3))[0], classes=source_tally().classes
-    )
+    rows = patients(3000, [0.5, 0.1, 0.4], np.random.default_rng(3))[0]
+    target = Tally.from_target(rows, classes=source_tally().classes)
     fresh = calibrate(source_tally() + target, epsilon=0.1, delta=0.05)
     lowered = alter(fresh, thresholds=fresh.thresholds * [0.9, 1.0, 0.5])
     assert lies_below(lowered, fresh)

@@ -116,9 +116,8 @@ def test_names_of_periods_are_no_formulas_in_a_spreadsheet(monitor: Monitor, tmp
     read = pyarrow.csv.read_csv(tmp_path / "monitor.csv").column("period").to_pylist()
     assert list(dict.fromkeys(read)) == ["'=1+1", "'+x", "'-x", "'@SUM(A1)", "'\t=1", "2026-05"]
     write_history(history, tmp_path / "monitor.parquet")
-    assert names == list(
-        dict.fromkeys(pyarrow.parquet.read_table(tmp_path / "monitor.parquet")["period"].to_pylist())
-    )
+    kept = pyarrow.parquet.read_table(tmp_path / "monitor.parquet")["period"].to_pylist()
+    assert names == list(dict.fromkeys(kept))
     assert write_history([], tmp_path / "monitor.csv") == 0
 
 

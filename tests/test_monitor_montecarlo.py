@@ -68,15 +68,8 @@ def run_stream(seed: int, *, forever: bool, contamination: float = 0.0, **promis
     rng = np.random.default_rng([seed, 7])
     source = Tally.from_scores(*POPULATION.draw([0.8, 0.2], 5000, rng), soft=False)
     in_use = calibrate(source, epsilon=0.08, delta=0.3, method="PS")  # ignores shifts
-    monitor = Monitor(
-        source,
-        epsilon=EPSILON,
-        delta=DELTA,
-        forever=forever,
-        certificate=in_use,
-        contamination=contamination,
-        **promise,
-    )
+    how: dict[str, Any] = {"forever": forever, "certificate": in_use, "contamination": contamination, **promise}
+    monitor = Monitor(source, epsilon=EPSILON, delta=DELTA, **how)
     made = Stream([], [], [])
     for month, mix in [*enumerate(MIXES), (1, MIXES[1])]:
         used = monitor.certificate

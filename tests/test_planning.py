@@ -81,18 +81,16 @@ def test_the_same_seed_gives_the_same_plan() -> None:
 
 
 def test_of_several_mixes_the_worst_counts() -> None:
-    sizes = [
-        plan(*PILOT, n_source=3000, n_target=500, **(QUICK | {"target_mix": mix})).size for mix in ([1, 9], [9, 1])
-    ]
+    mixes = [1, 9], [9, 1]
+    sizes = [plan(*PILOT, n_source=3000, n_target=500, **QUICK | {"target_mix": mix}).size for mix in mixes]
     both = plan(*PILOT, n_source=3000, n_target=500, **(QUICK | {"target_mix": [{0: 1, 1: 9}, {0: 9, 1: 1}]}))
     assert both.size == pytest.approx(max(sizes), rel=0.02)
     assert both.target_mixes.tolist() == [[0.1, 0.9], [0.9, 0.1]]
 
 
 def test_the_bottleneck_is_the_class_that_helps_most() -> None:
-    scores, labels = Population.synthetic(3, strength=3, rows_per_class=3000, rng=0).draw(
-        [0.6, 0.35, 0.05], 4000, rng=2
-    )
+    population = Population.synthetic(3, strength=3, rows_per_class=3000, rng=0)
+    scores, labels = population.draw([0.6, 0.35, 0.05], 4000, rng=2)
     asked: dict[str, Any] = QUICK | {"target_mix": [0.2, 0.2, 0.6], "n_target": 500}
     base = plan(scores, labels, n_source=2000, **asked)
     assert base.bottleneck == 2
@@ -118,17 +116,14 @@ def test_progress_is_told() -> None:
 def test_a_large_draw_is_made_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pacshift.planning.pilot.CHUNK_VALUES", 1000)
     mixes = Mixes(np.array([0.5, 0.5]), np.array([0.5, 0.5]))
-    drawn = make_pilot(POPULATION.scores, POPULATION.index, POPULATION.classes).draw(
-        mixes, 1700, 1300, np.random.default_rng(0)
-    )
+    pilot = make_pilot(POPULATION.scores, POPULATION.index, POPULATION.classes)
+    drawn = pilot.draw(mixes, 1700, 1300, np.random.default_rng(0))
     assert (drawn.n_source, drawn.n_target) == (1700, 1300)
 
 
 @pytest.mark.parametrize("n_classes", [2, 100])
 @pytest.mark.parametrize("of_pilot", [0.0, 0.5, 1.0])
-def test_the_interval_holds_a_future_size_in_90_of_100_cases_whatever_the_effort(
-    n_classes: int, of_pilot: float
-) -> None:
+def test_the_interval_holds_a_future_size_in_90_of_100_cases(n_classes: int, of_pilot: float) -> None:
     """Sizes vary by the pilot and by the data; a normal quantile would hold 87.5 % with 12 pilots at worst."""
     effort, rng, cases = solve.effort_for(n_classes), np.random.default_rng(0), 20_000
     by_pilot, by_data = of_pilot**0.5, (1 - of_pilot) ** 0.5

@@ -37,10 +37,8 @@ def weak_tally(rng: np.random.Generator, share: float = 0.5, *, accuracy: float 
 @pytest.mark.slow
 def test_two_classes_and_a_weak_classifier_get_a_narrow_interval() -> None:
     rng = np.random.default_rng(0)
-    widths = [
-        np.ptp([box.lower[0], box.upper[0]])
-        for box in (prevalence(weak_tally(rng), delta=0.05).mix for _ in range(20))
-    ]
+    boxes = (prevalence(weak_tally(rng), delta=0.05).mix for _ in range(20))
+    widths = [np.ptp([box.lower[0], box.upper[0]]) for box in boxes]
     assert np.mean(widths) <= 0.45
 
 
@@ -98,12 +96,8 @@ def test_it_is_narrower_than_a_certificate_and_holds_the_truth(n_classes: int) -
 
 def _rates(population: Population) -> FloatArray:
     predicted, index = population.scores.argmax(axis=1), population.index
-    return np.array(
-        [
-            [np.mean(predicted[index == j] == i) for j in range(len(population.classes))]
-            for i in range(len(population.classes))
-        ]
-    )
+    classes = range(len(population.classes))
+    return np.array([[np.mean(predicted[index == j] == i) for j in classes] for i in classes])
 
 
 def test_known_bounds_narrow_the_intervals_of_all_classes() -> None:

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -267,13 +268,11 @@ def test_plans_depend_on_numbers_of_rows() -> None:
     def plan(counts: IntArray, n_target: int, epsilon: float = 0.1) -> CorrectionPlan | None:
         return correction_plan(counts, n_target, epsilon=epsilon, delta=0.05, shares=SHARES)
 
-    enough = plan(np.full(300, 200), 50_000)
-    assert enough is not None
+    enough: Any = plan(np.full(300, 200), 50_000)
     assert len(enough.options) == 6
     assert not enough.sparse.any()
     assert all(0 < each.stake * each.spread < 0.9 * 50_000 for each in enough.options)
-    tailed = plan(np.append(np.full(299, 200), 3), 50_000)
-    assert tailed is not None
+    tailed: Any = plan(np.append(np.full(299, 200), 3), 50_000)
     assert np.flatnonzero(tailed.sparse).tolist() == [299]
     assert plan(np.full(300, 200), 100) is None  # a target that says nothing
     assert plan(np.full(300, 20), 50_000) is None  # no class has enough rows
@@ -310,9 +309,8 @@ def test_a_threshold_that_errs_by_epsilon_seldom_passes_and_a_safer_one_often_do
         for epsilon in passed:
             bounds = [ErrorBound(evidence, each, epsilon, np.log(len(tried) / delta)) for each in tried]
             misses = tally.misses(threshold)
-            passed[epsilon] += any(
-                bound.value(best_tilt(bound, misses, np.zeros(24)), misses) <= epsilon for bound in bounds
-            )
+            tilts = [(bound, best_tilt(bound, misses, np.zeros(24))) for bound in bounds]
+            passed[epsilon] += any(bound.value(tilt, misses) <= epsilon for bound, tilt in tilts)
     assert binomtest(passed[error], runs, delta, alternative="greater").pvalue > 1e-3
     assert passed[error + 0.05] > 0.9 * runs
 

@@ -47,9 +47,8 @@ from paper.experiments.panels import PANELS
 from strategies import labelled, seeds
 from worlds import World, make_world, proven
 
-ROUNDED = World(
-    Population.synthetic(4, strength=2, rng=1), np.array([0.4, 0.3, 0.2, 0.1]), np.array([0.1, 0.2, 0.3, 0.4])
-)
+MIX = np.array([0.4, 0.3, 0.2, 0.1])
+ROUNDED = World(Population.synthetic(4, strength=2, rng=1), MIX, MIX[::-1].copy())
 TIED = World(Population.synthetic(3, strength=2, rng=1), np.array([0.5, 0.3, 0.2]), np.array([0.2, 0.3, 0.5]))
 """Drawn with few decimals, many own scores repeat while the other scores differ."""
 
@@ -89,9 +88,8 @@ def test_the_rows_are_those_that_the_counts_leave_out(seed: int, decimals: int, 
     rows = held_out_rows(tally, hold_out(tally), RowSample.of(source, labels, target))
     assert np.array_equal(entries(tally, rows), hold_out(tally).counts)
     given_rows = {(*row, label) for row, label in zip(source.tolist(), labels.tolist(), strict=True)}
-    assert {
-        (*row, label) for row, label in zip(rows.scores.tolist(), rows.labels.tolist(), strict=True)
-    } <= given_rows
+    found = {(*row, label) for row, label in zip(rows.scores.tolist(), rows.labels.tolist(), strict=True)}
+    assert found <= given_rows
 
 
 @given(seeds)
@@ -119,9 +117,8 @@ def test_every_row_has_its_own_coin_also_where_scores_repeat(in_sample: list[int
         rows = held_out_rows(tally, hold_out(tally, seed), RowSample(source[in_sample], labels[in_sample], source))
         found = tuple(sorted(rows.scores[:, 1].tolist()))
         seen[found] = seen.get(found, 0) + 1
-    subsets = [
-        [row for bit, row in enumerate(in_sample) if mask >> bit & 1] for mask in range(1 << len(in_sample))
-    ]
+    masks = range(1 << len(in_sample))
+    subsets = [[row for bit, row in enumerate(in_sample) if mask >> bit & 1] for mask in masks]
     observed = [seen.get(tuple(sorted(source[rows, 1].tolist())), 0) for rows in subsets]
     sizes = np.array([len(rows) for rows in subsets])
     chances = HELD_OUT_SHARE**sizes * (1 - HELD_OUT_SHARE) ** (len(in_sample) - sizes)
@@ -278,9 +275,8 @@ def test_sizes_next_to_1_are_expected_as_the_sources_scores_are_spread() -> None
     tally = Tally.from_scores(scores, np.zeros(5000, int)) + Tally.from_target(scores)
     assert tally.bins is not None
     cuts = np.array([0.99, 0.5])
-    assert expected_size(tally, tally.bins, cuts) == pytest.approx(
-        float((scores >= cuts).sum(axis=1).mean()), abs=0.01
-    )
+    size = float((scores >= cuts).sum(axis=1).mean())
+    assert expected_size(tally, tally.bins, cuts) == pytest.approx(size, abs=0.01)
     assert mean_binned_size(tally.bins, cuts) < 0.3
 
 
@@ -334,9 +330,8 @@ def passes_at_critical_step(name: str, delta: float, repeats: int) -> int:
         held = hold_out(tally).counts
         critical = first_step_above(world, tuned_path(tally, held, epsilon=epsilon), epsilon)
         if critical is not None:
-            test = betting_test(
-                tally, region, plan_for(tally, epsilon=epsilon, delta=delta), included=included, held=held
-            )
+            plan = plan_for(tally, epsilon=epsilon, delta=delta)
+            test = betting_test(tally, region, plan, included=included, held=held)
             passed += test.passes(tally.with_counts(tally.counts - held).misses(critical))
     return passed
 
@@ -360,9 +355,8 @@ def bent(world: World) -> World:
     """The scores of one class are far from calibrated."""
     scores = world.population.scores.copy()
     scores[:, 0] = scores[:, 0] ** 3 / (scores[:, 0] ** 3 + 0.02 * (1 - scores[:, 0]) ** 0.3)
-    return replace(
-        world, population=Population(scores / scores.sum(axis=1, keepdims=True), world.population.index)
-    )
+    shares = scores / scores.sum(axis=1, keepdims=True)
+    return replace(world, population=Population(shares, world.population.index))
 
 
 WORLDS = {

@@ -55,9 +55,7 @@ def test_both_ways_to_count_agree(rows: list[int]) -> None:
 
 @pytest.mark.slow
 @given(ROWS, RATES, DELTAS)
-def test_looks_together_pass_a_bad_rate_at_most_with_chance_delta(
-    rows: list[int], epsilon: Fraction, delta: Fraction
-) -> None:
+def test_looks_together_seldom_pass_a_bad_rate(rows: list[int], epsilon: Fraction, delta: Fraction) -> None:
     cuts = look_cuts(rows, epsilon=float(epsilon), delta=float(delta))
     # A delta that is a binomial chance itself is met but for the last digit of the float, as in `binomial_cut`.
     assert exact_chance(rows, cuts, epsilon) <= delta * (1 + Fraction(1, 10**12))
@@ -73,9 +71,7 @@ def test_cuts_are_not_merely_small(rows: list[int], epsilon: Fraction, delta: Fr
 
 
 @given(ROWS, RATES, DELTAS)
-def test_cuts_grow_with_rows_and_stay_below_those_of_one_look(
-    rows: list[int], epsilon: Fraction, delta: Fraction
-) -> None:
+def test_cuts_grow_and_stay_below_those_of_one_look(rows: list[int], epsilon: Fraction, delta: Fraction) -> None:
     cuts = look_cuts(rows, epsilon=float(epsilon), delta=float(delta))
     single = [binomial_cut(n, epsilon=float(epsilon), delta=float(delta)) for n in rows]
     assert all(cut <= one for cut, one in zip(cuts, single, strict=True))

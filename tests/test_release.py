@@ -153,8 +153,7 @@ def test_scripts_ask_for_the_declared_python(script: str) -> None:
 
 
 def test_every_core_name_has_tests() -> None:
-    core = re.search(r"^CORE := (.+)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
-    assert core is not None
+    core: Any = re.search(r"^CORE := (.+)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
     assert [name for name in core[1].split() if not list((ROOT / "tests").glob(f"test_{name}*.py"))] == []
 
 

@@ -58,11 +58,8 @@ def test_numbers_are_the_certificates(pages: dict[str, str], name: str) -> None:
     values = [float(attributes["value"]) for attributes in page.all("data")]
     compared = [value for row in ROWS for value in (row.size, row.empty, row.error) if value is not None]
     assert values == [*table_of(certificate), *compared]
-    for interval, column in (
-        (certificate.prevalence, "target"),
-        (certificate.weights, "weight"),
-        (certificate.class_miss, "missed"),
-    ):
+    bounds = {"target": certificate.prevalence, "weight": certificate.weights, "missed": certificate.class_miss}
+    for column, interval in bounds.items():
         cells = [a for a in page.all("td") if a["data-column"] == column]
         assert [float(a["data-low"]) for a in cells] == ([] if interval is None else interval.lower.tolist())
         assert [float(a["data-high"]) for a in cells] == ([] if interval is None else interval.upper.tolist())
@@ -126,10 +123,8 @@ def test_the_first_screen_is_a_sentence_three_pictures_and_the_short_form(
 
 def test_the_small_pictures_show_the_certificates_bounds(pages: dict[str, str]) -> None:
     """The range in parts of a thousand of the scale, the mark at the source's share, the line at epsilon."""
-    certificate, page = (
-        SHAPES["default"],
-        Page(f"{pages['default'].partition('<details')[0]}</main></body></html>"),
-    )
+    certificate = SHAPES["default"]
+    page = Page(f"{pages['default'].partition('<details')[0]}</main></body></html>")
     assert certificate.prevalence is not None
     assert certificate.class_miss is not None
     rects = [(float(a["x"]), float(a["width"]), a["class"]) for a in page.all("rect")]
@@ -140,9 +135,8 @@ def test_the_small_pictures_show_the_certificates_bounds(pages: dict[str, str]) 
     scale = min(1.0, 1.1 * max(float(certificate.class_miss.upper.max()), certificate.epsilon))
     worst = int(np.argmax(certificate.class_miss.upper))
     low, high = (scale * end for end in ranges[shown])
-    assert np.allclose(
-        [low, high], [certificate.class_miss.lower[worst], certificate.class_miss.upper[worst]], atol=0.009
-    )
+    misses = certificate.class_miss
+    assert np.allclose([low, high], [misses.lower[worst], misses.upper[worst]], atol=0.009)
     limits = {round(scale * (at + 4) / 1000, 6) for at, _, kind in rects if kind == "limit"}
     assert limits == {certificate.epsilon}
     assert pages["default"].count('class="bar marked"') == 1

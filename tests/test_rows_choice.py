@@ -39,7 +39,7 @@ def rows_of(n_rows: int, digits: int = 17, seed: int = 0) -> tuple[FloatArray, I
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3), st.integers(0, 1)), min_size=1), st.randoms())
-def test_the_choice_depends_on_what_the_rows_hold_and_not_on_their_order(
+def test_the_choice_depends_on_rows_and_not_on_their_order(
     drawn: list[tuple[int, int, int]], shuffler: Any
 ) -> None:
     found = []
@@ -185,9 +185,8 @@ def test_whole_numbers_are_their_text_however_large(largest: int) -> None:
     for other in (ids, list(map(str, ids)), np.array(ids, object)):
         assert np.array_equal(found, check_groups(other, n_rows=4, name="groups"))
     table = pa.record_batch({"0": scores[:, 0], "1": scores[:, 1], "id": pa.array([*ids[:3], None], pa.int64())})
-    names, missing = ArrowBatch(
-        Records(table, "", 0), Layout(("0", "1"), (0, 1), group="id"), "none", False
-    ).group_names()
+    batch = ArrowBatch(Records(table, "", 0), Layout(("0", "1"), (0, 1), group="id"), "none", False)
+    names, missing = batch.group_names()
     assert np.array_equal(names[:3], found[:3])
     assert missing is not None
     assert missing.tolist() == [False, False, False, True]

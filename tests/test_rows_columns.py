@@ -36,9 +36,8 @@ def test_a_class_that_comes_late_is_found_and_one_that_never_comes_is_asked_for(
 
 
 def test_logits_named_as_the_labels(tmp_path: Path) -> None:
-    path = save(
-        table("*", scores=LOGITS, label=np.array(NAMES)[LABELS], age=RNG.uniform(50, 90, 300)), tmp_path / "a.csv"
-    )
+    columns = table("*", scores=LOGITS, label=np.array(NAMES)[LABELS], age=RNG.uniform(50, 90, 300))
+    path = save(columns, tmp_path / "a.csv")
     assert read(path, label="label").tally().classes == NAMES
 
 
@@ -94,13 +93,11 @@ def test_a_certificate_requires_its_columns(certificate: Certificate, tmp_path: 
 def test_a_table_is_checked_by_the_columns_of_the_certificate(certificate: Certificate, tmp_path: Path) -> None:
     marked = table(label=np.array(["x", "y", "z"])[LABELS], truth=["?"] * 300)
     missed = int((~certificate.sets(SCORES)[np.arange(300), LABELS]).sum())
-    found = check(
-        certificate, read(save(marked, tmp_path / "a.parquet"), label="label", like=certificate)
-    ).evaluation
+    rows = read(save(marked, tmp_path / "a.parquet"), label="label", like=certificate)
+    found = check(certificate, rows).evaluation
     assert round(found.error * 300) == missed
-    renamed = save(
-        marked.drop_columns("truth").rename_columns([*marked.column_names[:3], "y"]), tmp_path / "b.parquet"
-    )
+    others = marked.drop_columns("truth").rename_columns([*marked.column_names[:3], "y"])
+    renamed = save(others, tmp_path / "b.parquet")
     assert check(certificate, read(renamed, label="y", like=certificate)).error == found.error
 
 

@@ -63,9 +63,7 @@ def test_a_file_is_named_once_in_whatever_spelling(folder: Path, monkeypatch: py
     first = first_of(folder)
     monkeypatch.chdir(folder)
     for again in (first, first.name, folder / "later" / ".." / first.name):
-        with pytest.raises(
-            InputError, match=r"(is given twice|are the same file): its rows would be counted twice"
-        ):
+        with pytest.raises(InputError, match=r"(is given twice|are the same file): its rows would be"):
             read([first, again], label="label").tally()
     for paths in ([folder, first], [first, folder], [folder, folder / "later"], [folder, folder]):
         with pytest.raises(InputError, match="is given twice"):
@@ -151,9 +149,8 @@ def test_commands(tmp_path: Path) -> None:
     good("prevalence", data.source, data.target)
     # Rows cannot be a source and an independent target; copies of a file get a note instead.
     for command in ("calibrate", "compare", "prevalence"):
-        assert f"{data.source} is both SOURCE and TARGET" in bad(
-            command, data.source, twice / ".." / "source.parquet"
-        )
+        again = twice / ".." / "source.parquet"
+        assert f"{data.source} is both SOURCE and TARGET" in bad(command, data.source, again)
 
 
 def test_counting_parquet_files_loads_no_pandas(tmp_path: Path) -> None:
@@ -195,9 +192,7 @@ def test_folders_of_backups_are_no_log(folder: Path) -> None:
     for harmless in ("snapshot/snapshot-1", "metadata/readme.json", "manifest/list.txt", "_SUCCESS"):
         (folder / harmless).parent.mkdir(exist_ok=True)
         (folder / harmless).touch()
-    with pytest.warns(
-        UserWarning, match=r"left out, because these are no tables: .*list\.txt.*readme\.json.*t-1'\.$"
-    ):
+    with pytest.warns(UserWarning, match=r"because these are no tables: .*list\.txt.*readme\.json.*t-1'\.$"):
         assert len(list_files(folder)) == 2
 
 
@@ -239,9 +234,7 @@ def test_a_link_to_a_folder_inside_is_not_followed(folder: Path) -> None:
 
 @pytest.mark.parametrize("target", ["nowhere.csv", "link.csv"])
 @pytest.mark.parametrize("named", ["link.csv", "*.csv"])
-def test_a_dead_link_is_said_to_be_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: str, target: str
-) -> None:
+def test_a_dead_link_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: str, target: str) -> None:
     monkeypatch.chdir(tmp_path)
     Path("link.csv").symlink_to(target)
     with pytest.raises(InputError, match=rf"link.csv is a link to '{target}', which cannot be found"):

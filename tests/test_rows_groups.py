@@ -87,9 +87,7 @@ def test_ids_that_floats_cannot_hold_exactly_are_refused(kind: Any, tmp_path: Pa
         ids = pa.array(bad, plain)
         table = pa.table({**columns(), "patient": ids if plain == kind else ids.dictionary_encode()})
         for given in (save(table, tmp_path / "a.parquet"), table.to_pandas(), table):
-            with pytest.raises(
-                InputError, match=r"floats must be whole numbers below .* in row \d of .*integers or texts"
-            ):
+            with pytest.raises(InputError, match=r"floats must be whole numbers below .* in row \d of .*texts"):
                 counted(given)
 
 
@@ -100,9 +98,7 @@ def columns() -> dict[str, Any]:
 def test_rows_without_a_group_are_refused_or_left_out_aloud() -> None:
     ids = [None if place % 100 == 7 else name for place, name in enumerate(PATIENTS.tolist())]
     table = pa.table({**columns(), "patient": ids})
-    with pytest.raises(
-        InputError, match=r"30 rows? cannot be used \(30 with no group id\), the first is row 7 of"
-    ):
+    with pytest.raises(InputError, match=r"30 rows? cannot be used \(30 with no group id\), the first is row 7"):
         counted(table)
     table = read(table, label="label", group="patient", drop_invalid=1.0)
     found = table.bind(name="source", role="source")
@@ -143,9 +139,8 @@ def test_a_target_that_is_read_like_its_source_has_its_groups(tmp_path: Path) ->
     source = read(path, label="label", group="patient")
     assert read(path, like=source).tally() == read(path, group="patient", scores="p_*").tally()
     assert read(path, label="label", like=read(path, group="patient")).tally() == source.tally()
-    assert read(path, like=source, group="label").bind(name="target", role="target").columns == Columns(
-        ("p_0", "p_1"), None, "label"
-    )
+    turned = read(path, like=source, group="label").bind(name="target", role="target").columns
+    assert turned == Columns(("p_0", "p_1"), None, "label")
     named = TABLE.rename_columns(["p_0", "p_1", "label", "person"])
     assert read(named, like=source, group="person").tally() == read(path, like=source).tally()
     with pytest.raises(InputError, match=r"one row of each 'patient'.*no column 'patient'.*group=NAME"):
@@ -218,8 +213,7 @@ def test_what_is_left_out_with_groups_is_said_by_every_command(tmp_path: Path) -
     scores = ("--scores", "p_*", "--label", "label")
     result = good("calibrate", tmp_path / "part-*.csv", target, *scores, *options, "-o", made, "--delta", 0.1)
     assert "source: 54 of 4,500 rows left out (27 with no label, 27 with scores" in result.stderr
-    provenance = Certificate.load(made).provenance
-    assert provenance is not None
+    provenance: Any = Certificate.load(made).provenance
     assert [(one.left_out, one.rows_read) for one in provenance.inputs] == [(48, 3000), (6, 1500), (10, 3000)]
     assert [sum(dict(one.left_out_why).values()) for one in provenance.inputs] == [48, 6, 10]
     said = "Left out: 48 of 3,000 rows (24 with no label, 24 with scores"

@@ -55,9 +55,7 @@ def test_rows_that_are_left_out_keep_their_numbers(tmp_path: Path, monkeypatch: 
 
 
 @pytest.mark.parametrize("drop", [False, True])
-def test_scores_of_the_rows_when_labels_come_back(
-    drop: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_scores_of_rows_whose_labels_come_back(drop: bool, tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setattr("pacshift.rows.arrow.source.BATCH_VALUES", 60)
     path = save(broken() if drop else whole(), tmp_path / "t.parquet")
     sheet = label_sheet(read(path, drop_invalid=float(drop)), budget=60, rng=2)

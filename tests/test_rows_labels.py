@@ -32,9 +32,8 @@ def test_labels_of_a_csv_are_the_text_that_stands_there(names: tuple[str, ...], 
         with pytest.raises(InputError, match=rf"{(LABELS == 1).sum()} rows? cannot be used .*with no label"):
             read(path, label="label").tally()
         return
-    assert read(path, label="label").tally() == Tally.from_scores(
-        SCORES, np.array(names)[LABELS], classes=names, grid=True
-    )
+    expected = Tally.from_scores(SCORES, np.array(names)[LABELS], classes=names, grid=True)
+    assert read(path, label="label").tally() == expected
     assert [one.left_out for one in read(path, label="label", drop_invalid=True).tally().inputs] == [0]
 
 
@@ -51,16 +50,12 @@ def test_kept_columns_keep_their_zeros(certificate: Certificate, tmp_path: Path)
     path = tmp_path / "a.csv"
     path.write_text("p_cat,p_dog,p_eel,id,n\n0.9,0.1,0.0,007,1\n0.2,0.8,0.0,010,\n")
     write_sets(certificate, path, tmp_path / "sets.parquet", keep=["id", "n"])
-    assert pq.read_table(tmp_path / "sets.parquet").select(["id", "n"]).to_pylist() == [
-        {"id": "007", "n": 1},
-        {"id": "010", "n": None},
-    ]
+    kept = pq.read_table(tmp_path / "sets.parquet").select(["id", "n"]).to_pylist()
+    assert kept == [{"id": "007", "n": 1}, {"id": "010", "n": None}]
 
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
-def test_texts_are_the_same_with_and_without_codes_in_the_file(
-    kind: Any, certificate: Certificate, tmp_path: Path
-) -> None:
+def test_texts_are_the_same_with_codes_in_the_file(kind: Any, certificate: Certificate, tmp_path: Path) -> None:
     """Parquet stores names that repeat as codes; row groups have codes of their own, and nulls have none."""
     names = np.array(["cat", "dog", "eel"], object)[np.arange(300) % 3]
     names[:100] = "eel"  # other names in the first row group

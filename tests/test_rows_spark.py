@@ -96,9 +96,8 @@ def test_one_row_of_each_group_is_the_one_of_memory(spark: Any, frame: Any) -> N
     owned = frame.withColumn("owner", col("id") % 3000)
     found = read(owned.repartition(5), label="label", group="owner")
     assert found.tally() == in_memory(groups=owners)
-    bound = found.bind(name="source", role="source")
+    bound: Any = found.bind(name="source", role="source")
     assert (bound.last.n_given, bound.last.n_rows) == (3000, N_ROWS)
-    assert bound.columns is not None
     assert bound.columns.group == "owner"
     assert read(owned, group="owner").tally() == Rows(SCORES, classes=CLASSES, groups=owners).tally()
     holes = owned.withColumn("owner", when(col("id") >= 100, col("owner")))
@@ -107,8 +106,7 @@ def test_one_row_of_each_group_is_the_one_of_memory(spark: Any, frame: Any) -> N
     with pytest.raises(InputError, match=r"column 'owner': group ids that are floats.* of partition \d"):
         read(owned.withColumn("owner", col("owner") + 2.0**53), label="label", group="owner").tally()
     made = calibrate(found, epsilon=0.2, delta=0.2, method="PS")
-    of_groups = made.with_set_sizes(read(owned, like=found)).set_sizes
-    assert of_groups is not None
+    of_groups: Any = made.with_set_sizes(read(owned, like=found)).set_sizes
     assert of_groups.sum() == 3000
     assert read(owned, like=found).tally() == read(owned, group="owner").tally()
     with pytest.raises(InputError, match=rf"of {N_ROWS:,} rows, and at most 0\.01 % may be left out"):
@@ -187,10 +185,8 @@ def test_predicted_sets_equal_those_of_memory(frame: Any, certificate: Certifica
     by_number = calibrate(Tally.from_scores(SCORES, LABELS, grid=True), epsilon=0.05, delta=0.05, method="PS")
     numbered = predict_sets(frame, by_number, scores="listed", keep=["id"])
     assert numbered.schema["set"].dataType.simpleString() == "array<bigint>"
-    assert (
-        numbered.where("id < 9").orderBy("id").collect()[3]["set"]
-        == np.flatnonzero(by_number.sets(SCORES)[3]).tolist()
-    )
+    fourth = numbered.where("id < 9").orderBy("id").collect()[3]["set"]
+    assert fourth == np.flatnonzero(by_number.sets(SCORES)[3]).tolist()
     assert predict_sets(frame, certificate).columns == ["listed", "label", "number", "id", "set", "set_size"]
     with pytest.raises(InputError, match="cannot keep 'nowhere'"):
         predict_sets(frame, certificate, keep=["nowhere"])
@@ -248,8 +244,7 @@ def test_columns_are_found_by_name(frame: Any, certificate: Certificate) -> None
     counted = read(named, label="label")
     rows = slice(0, 2000)
     assert counted.tally() == Tally.from_scores(SCORES[rows], NAMES[rows], classes=CLASSES, grid=True)
-    columns = counted.bind(name="source", role="source").columns
-    assert columns is not None
+    columns: Any = counted.bind(name="source", role="source").columns
     assert columns.scores == CLASSES
     with pytest.raises(InputError, match="'id' does not look like scores"):
         read(named, label="label", scores="*").tally()
@@ -273,9 +268,8 @@ def test_bad_rows_and_names_that_differ_in_case(spark: Any, certificate: Certifi
     assert read(twins, label="label").tally() == expected
     own = calibrate(expected, epsilon=0.5, delta=0.5, method="PS")
     assert [row["set"] for row in predict_sets(twins, own).collect()] == [["a"], ["A"]]
-    bad = spark.createDataFrame(
-        [(0.7, 0.3, None), (0.2, float("nan"), 0.0)], "p_a double, p_A double, `p_b.c` double"
-    )
+    spoilt = [(0.7, 0.3, None), (0.2, float("nan"), 0.0)]
+    bad = spark.createDataFrame(spoilt, "p_a double, p_A double, `p_b.c` double")
     with pytest.raises(InputError, match=r"2 rows? cannot be used \(2 with scores that are null, NaN or infinite"):
         predict_sets(bad, own)
     assert predict_sets(bad, own, drop_invalid=True).collect() == []

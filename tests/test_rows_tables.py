@@ -56,9 +56,7 @@ def save(table: Any, path: Path) -> Path:
     st.lists(st.integers(0, 300), max_size=4),
     st.integers(1, 900),
 )
-def test_cutting_into_files_and_batches_changes_nothing(
-    seed: int, kind: str, cuts: list[int], batch_values: int
-) -> None:
+def test_files_and_batches_change_nothing(seed: int, kind: str, cuts: list[int], batch_values: int) -> None:
     rng = np.random.default_rng(seed)
     scores, labels = simulate(300, int(rng.integers(2, 6)), seed)
     pieces = [piece for piece in np.split(np.arange(300), sorted(cuts)) if len(piece) or kind != "csv"]
@@ -112,9 +110,7 @@ def test_progress_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.parametrize("kind", ["parquet", "feather"])
-def test_memory_holds_a_few_batches_not_the_table(
-    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_memory_holds_but_a_few_batches(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pacshift.rows.arrow.source.BATCH_VALUES", 20_000)
     scores, labels = simulate(100_000, 10)
     path, table = tmp_path / f"table.{kind}", as_table(scores, label=labels)
@@ -173,9 +169,7 @@ def test_csv_types_are_those_of_all_files_together(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("max_bytes", [0, 1 << 25])
-def test_row_groups_of_lists_are_read_in_order(
-    max_bytes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_groups_of_lists_are_read_in_order(max_bytes: int, tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setattr(formats, "MAX_GROUP_BYTES", max_bytes)
     monkeypatch.setattr("pacshift.rows.arrow.source.BATCH_VALUES", 100)
     scores, labels = simulate(500, 4)

@@ -155,9 +155,7 @@ NAME_LISTS = [st.lists(one, min_size=2, max_size=9, unique=True) for one in (TEX
 
 @settings(deadline=None, max_examples=90)
 @given(st.one_of(NAME_LISTS), st.randoms())
-def test_any_text_or_number_can_name_a_class_and_labels_never_go_by_position(
-    names: list[Any], random: Any
-) -> None:
+def test_any_text_or_number_can_name_a_class_and_labels_go_by_name(names: list[Any], random: Any) -> None:
     labels = [random.choice(names) for _ in range(20)]
     for form in (labels, np.array(labels), np.array(labels, object)):
         index = check_labels(form, check_classes(names), n_rows=20, name="source")
@@ -325,12 +323,8 @@ def test_names_that_are_merely_alike_do_not_match(labels: Any, classes: Any) -> 
         check_labels(labels, check_classes(classes), n_rows=len(labels), name="source")
 
 
-NAME = st.one_of(
-    st.integers(-300, 300),
-    st.booleans(),
-    st.floats(-9, 9).map(lambda x: round(x, 1)),
-    st.text("019.-", max_size=3),
-)
+NUMBER = st.integers(-300, 300) | st.booleans() | st.floats(-9, 9).map(lambda x: round(x, 1))
+NAME = NUMBER | st.text("019.-", max_size=3)
 
 
 @settings(max_examples=200)
@@ -351,9 +345,7 @@ def test_every_type_of_labels_follows_the_one_rule(names: list[Any], dtype: Any)
 
 
 def test_number_of_classes_must_agree() -> None:
-    with pytest.raises(
-        InputError, match=r"x: 3 score columns, but there are 2 classes. Give one column per class"
-    ):
+    with pytest.raises(InputError, match=r"x: 3 score columns, but there are 2 classes. Give one column"):
         check_scores(MATRIX, name="x", classes=["a", "b"])
     with pytest.raises(InputError, match=r"target: 2 score columns, but there are 3 classes"):
         calibrate(MATRIX, [0, 1, 2], MATRIX[:, :2], epsilon=0.1, delta=0.1, method="PS-W")
@@ -410,9 +402,8 @@ def test_probabilities_and_percentages_of_an_unseen_class(scale: float) -> None:
     assert foreign_columns(scale * PROBABILITIES, SOME) == []
     assert foreign_columns((scale * PROBABILITIES).astype(np.float16), SOME) == []
     assert foreign_columns(scale * PROBABILITIES, np.array([200, 0, 0, 0])) == []
-    never = np.column_stack(
-        [PROBABILITIES[:, :3] / PROBABILITIES[:, :3].sum(axis=1, keepdims=True), np.zeros(200)]
-    )
+    seen = PROBABILITIES[:, :3]
+    never = np.column_stack([seen / seen.sum(axis=1, keepdims=True), np.zeros(200)])
     assert foreign_columns(scale * never, SOME) == []
 
 

@@ -119,9 +119,7 @@ LABELLED: dict[str, Any] = {
 def test_labels_with_another_index_are_refused(call: Any) -> None:
     call(TRUTH)
     for labels in (TRUTH.sort_index(), TRUTH.reset_index(drop=True).rename(str)):
-        with pytest.raises(
-            InputError, match=r"different indexes: row 0 is 'row \d+' in the .*\.loc\[.*to_numpy\(\)"
-        ):
+        with pytest.raises(InputError, match=r"different indexes: row 0 is 'row \d+' in .*\.loc\[.*to_numpy"):
             call(labels)
 
 
@@ -178,9 +176,8 @@ def test_values_per_class_are_found_by_their_names() -> None:
 def test_a_plan_takes_mixes_by_name() -> None:
     mix = pd.Series({"wren": 0.6, "crow": 0.1, "owl": 0.3})
     asked: dict[str, Any] = {"n_source": 300, "n_target": 300, "method": "PS-LW"}
-    plans = [
-        pacshift.plan(SCORES, TRUTH, target_mix=given, **asked).size for given in (mix, dict(mix), [0.1, 0.3, 0.6])
-    ]
+    mixes = mix, dict(mix), [0.1, 0.3, 0.6]
+    plans = [pacshift.plan(SCORES, TRUTH, target_mix=given, **asked).size for given in mixes]
     assert plans[0] == plans[1] == plans[2]
 
 

@@ -89,9 +89,8 @@ def test_parts_of_a_tally_have_the_kind_of_the_whole(kind: str, n_classes: int, 
 
 def test_rows_at_the_edge_of_a_sum_of_1_count_alike_in_any_blocks() -> None:
     rows = np.array([[0.5, 0.4799997], [0.5, 0.5200003], [0.5, 0.1], [0.5, 0.479999]])
-    whole = Tally.from_target(rows).target_kind
+    whole: Any = Tally.from_target(rows).target_kind
     assert whole == kind_of_all([Tally.from_target(row[None]).target_kind for row in rows])
-    assert whole is not None
     assert whole.n_sum_to_one == 2
 
 

@@ -188,8 +188,7 @@ def test_the_programs_on_the_page_give_these_sets(language: str, tmp_path: Path)
         + " ".join(repr(float(number)) for number in [*case["thresholds"], *scores(case, row)])
         for case, row in rows
     ]
-    done = subprocess.run(
-        run, cwd=tmp_path, input="\n".join(lines) + "\n", capture_output=True, text=True, check=True
-    )
+    how: dict[str, Any] = {"capture_output": True, "text": True, "check": True}
+    done = subprocess.run(run, cwd=tmp_path, input="\n".join(lines) + "\n", **how)
     for (case, row), said in zip(rows, done.stdout.split(), strict=True):
         require_set(case, row, None if said == "refused" else named(case, map(int, said)))

@@ -81,11 +81,8 @@ def test_error_size_and_empty_sets_are_expectations_over_the_rows(seed: int, thr
     for row, (scores, label) in enumerate(zip(population.scores, index, strict=True)):
         chance = mix[label] * weights[row] / weights[index == label].sum()
         held = [score >= cut for score, cut in zip(scores, thresholds, strict=True)]
-        error, size, empty = (
-            error + chance * (not held[label]),
-            size + chance * sum(held),
-            empty + chance * (not any(held)),
-        )
+        missed, members = not held[label], sum(held)
+        error, size, empty = error + chance * missed, size + chance * members, empty + chance * (not members)
     assert population.error(thresholds, mix) == pytest.approx(error)
     assert population.size(thresholds, mix) == pytest.approx(size)
     assert population.empty(thresholds, mix) == pytest.approx(empty)
@@ -131,11 +128,8 @@ def test_thresholds_per_class_are_about_the_best_of_all_also_under_a_limit_per_c
 
     assert most_missed(found) <= most + 1e-12
     columns = [np.append(np.unique(column), np.inf) for column in population.scores.T]
-    allowed = [
-        pair
-        for pair in itertools.product(*columns)
-        if population.error(pair, mix) <= epsilon and most_missed(pair) <= most
-    ]
+    within = (pair for pair in itertools.product(*columns) if population.error(pair, mix) <= epsilon)
+    allowed = [pair for pair in within if most_missed(pair) <= most]
     best = min(population.size(pair, mix) for pair in allowed)
     assert best - 1e-12 <= population.size(found, mix) <= best + 0.7 / 12 + 1e-12
 
@@ -143,10 +137,7 @@ def test_thresholds_per_class_are_about_the_best_of_all_also_under_a_limit_per_c
 @pytest.mark.parametrize("epsilon", [0.02, 0.1, 0.3])
 def test_the_allowed_error_is_used_up_where_rows_are_many(epsilon: float) -> None:
     population, mix = Population.synthetic(3, strength=2, rows_per_class=3000, rng=0), [0.5, 0.3, 0.2]
-    single, several = (
-        population.best_threshold(epsilon, mix),
-        best_class_thresholds(population, epsilon, mix),
-    )
+    single, several = (population.best_threshold(epsilon, mix), best_class_thresholds(population, epsilon, mix))
     for thresholds in (single, several):
         assert 0.97 * epsilon < population.error(thresholds, mix) <= epsilon + 1e-12
     assert population.size(several, mix) <= population.size(single, mix)

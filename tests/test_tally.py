@@ -119,8 +119,7 @@ def test_methods_ask_for_what_a_tally_lacks() -> None:
 
 def test_sums_beyond_64_bits_are_refused() -> None:
     scores, labels = np.array([[0.9, 0.1], [0.2, 0.8]]), [0, 1]
-    probable = Tally.from_scores(scores, labels)
-    assert probable.soft is not None
+    probable: Any = Tally.from_scores(scores, labels)
     huge = replace(probable, soft=replace(probable.soft, sums=probable.soft.sums << 32))
     with pytest.raises(InputError, match=r"sums of probabilities .* do not fit into 64 bits.*soft=False"):
         Tally.sum([huge] * 16)

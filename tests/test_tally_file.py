@@ -95,10 +95,7 @@ FORGED: dict[str, tuple[Callable[[dict[str, Any], dict[str, Any]], Any], str]] =
         "sums of rows fit the range",
     ),
     "not to one": (lambda h, a: h["source_kind"].update(n_sum_to_one=0), "all rows sum to 1 where"),
-    "no sums": (
-        lambda h, a: h["source_kind"].update(n_sum_to_one=0, sums=None),
-        "rows have sums where",
-    ),
+    "no sums": (lambda h, a: h["source_kind"].update(n_sum_to_one=0, sums=None), "rows have sums where"),
     "larger scores": (lambda h, a: h["source_kind"].update(high=1.0005), "the smallest and the largest top score"),
     "inputs text": (lambda h, a: h.update(inputs="a.parquet"), "where a list belongs"),
     "inputs role": (lambda h, a: h["inputs"][0].update(role="other"), "where one of source, target belongs"),
@@ -208,10 +205,11 @@ def test_margins_have_the_sign_of_the_prediction(file: Path) -> None:
     rng = np.random.default_rng(0)
     Tally.from_scores(rng.dirichlet(np.ones(3), 30), rng.integers(0, 3, 30), score="margin").save(file)
     Tally.load(file)
-    rewrite(
-        file,
-        lambda h, a: a.update(values=np.concatenate([np.linspace(0.1, 0.4, n) for n in np.diff(a["starts"])])),
-    )
+
+    def spread(_header: Any, arrays: Any) -> None:
+        arrays["values"] = np.concatenate([np.linspace(0.1, 0.4, n) for n in np.diff(arrays["starts"])])
+
+    rewrite(file, spread)
     with pytest.raises(InputError, match="true-label scores fit the top scores"):
         Tally.load(file)
 

@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pandas
@@ -35,9 +36,8 @@ def named(name: str, rows: int = 1) -> Tally:
 
 
 def write(path: Path, rows: int) -> Path:
-    pa.parquet.write_table(
-        pa.table({"p_0": [0.9, 0.2] * rows, "p_1": [0.1, 0.8] * rows, "y": [0, 1] * rows}), path
-    )
+    columns = {"p_0": [0.9, 0.2] * rows, "p_1": [0.1, 0.8] * rows, "y": [0, 1] * rows}
+    pa.parquet.write_table(pa.table(columns), path)
     return path
 
 
@@ -96,9 +96,8 @@ def test_a_cluster_says_what_was_left_out_of_one_path_or_of_all_together(tmp_pat
             layout=Layout(("p_0", "p_1"), (0, 1), "y"),
             kept=None,
         )
-        found: tuple[Input, ...] = rows.inputs(
-            Pass({"": FileRows(4 + n_bad, 4, Faults(n_bad, Counter({WITHOUT_LABEL: n_bad})))}), {}
-        )
+        faults = Faults(n_bad, Counter({WITHOUT_LABEL: n_bad}))
+        found: tuple[Input, ...] = rows.inputs(Pass({"": FileRows(4 + n_bad, 4, faults)}), {})
         return found
 
     (one,) = inputs(3, paths[0])
@@ -124,11 +123,8 @@ def test_rows_in_memory_get_one_entry_when_saved(tmp_path: Path) -> None:
     assert source.inputs == ()
     (source + named("t.csv", 4) + Tally.from_target(SCORES)).save(tmp_path / "a.tally")
     found = Tally.load(tmp_path / "a.tally").inputs
-    assert [(one.role, one.name, one.rows) for one in found] == [
-        ("target", "t.csv", 4),
-        ("source", None, 3),
-        ("target", None, 3),
-    ]
+    listed = [(one.role, one.name, one.rows) for one in found]
+    assert listed == [("target", "t.csv", 4), ("source", None, 3), ("target", None, 3)]
     assert found[1].sha256 == counts_sha256(source, "source")
     assert found[2].sha256 is None  # the counts of both parts cannot be told apart
 
@@ -159,8 +155,7 @@ def test_a_certificate_says_how_many_more_there_are() -> None:
     many = Tally.sum([Tally.from_scores(SCORES, LABELS), *files])
     assert many.n_more_inputs == 9
     assert len(list_inputs(many)) == MAX_INPUTS
-    made = calibrate(many, epsilon=0.4, delta=0.3, method="PS").provenance
-    assert made is not None
+    made: Any = calibrate(many, epsilon=0.4, delta=0.3, method="PS").provenance
     assert made.inputs[-1].name == "10 more files"
 
 
@@ -267,6 +262,5 @@ def test_commands_name_the_tallies(tmp_path: Path) -> None:
         shutil.copy(a, copy)
         assert f"{a} and {copy} have the same content" in bad(*words, a, copy)
         good(*words, a)
-    made = Certificate.load(tmp_path / "c.json").provenance
-    assert made is not None
+    made: Any = Certificate.load(tmp_path / "c.json").provenance
     assert [one.name for one in made.inputs] == ["target.tally", "a.tally"]

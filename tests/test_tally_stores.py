@@ -118,9 +118,8 @@ def spread_keys(seed: int, kind: str) -> NDArray[Any]:
     if kind == "dense":
         return rng.integers(0, 50, 400).astype([np.uint16, np.uint32, np.int64][seed % 3])
     if kind == "pages":  # few pages, far apart: 65,536 keys for at most 16 pages
-        return (rng.integers(0, 16, 1 << 16) * 1_000_003 % 4096 << 12 | rng.integers(0, 4096, 1 << 16)).astype(
-            np.uint32
-        )
+        pages = rng.integers(0, 16, 1 << 16) * 1_000_003 % 4096 << 12
+        return (pages | rng.integers(0, 4096, 1 << 16)).astype(np.uint32)
     return rng.integers(0, 2**40, 300)
 
 

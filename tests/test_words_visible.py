@@ -73,9 +73,8 @@ def test_names_of_a_table_are_shown_everywhere(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     (source, labels), (target, hidden) = (draw(3, 600, np.full(3, 1 / 3), rng) for _ in range(2))
     names = np.array(NAMES)
-    made = calibrate(source, names[labels], target, classes=NAMES, epsilon=0.2).annotate(
-        note=EVIL, model_id=f"net{EVIL}"
-    )
+    made = calibrate(source, names[labels], target, classes=NAMES, epsilon=0.2)
+    made = made.annotate(note=EVIL, model_id=f"net{EVIL}")
     checked, answer = check(made, target, names[hidden]), prevalence(source, names[labels], target, classes=NAMES)
     again = verify(made, source, names[labels], target)
     require_visible(made.explain(full=True), repr(made), checked, checked.text, again, again.text, answer)

@@ -35,7 +35,7 @@ def test_the_package_ships_every_data_set(name: str, monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize("name", SHIPPED)
 def test_shipped_scores_say_how_they_were_made(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PACSHIFT_DATA", raising=False)
-    data = load_dataset(name)
+    data: Any = load_dataset(name)
     facts = data.facts
     assert facts["dataset"] == name
     assert facts["recipe"] == "small"
@@ -44,7 +44,6 @@ def test_shipped_scores_say_how_they_were_made(name: str, monkeypatch: pytest.Mo
     )  # as `python -m paper train` would make them now
     assert facts["n_scored"] == len(data.labels)
     assert facts["accuracy"] == pytest.approx((data.probs.argmax(axis=1) == data.labels).mean(), abs=1e-3)
-    assert data.row_ids is not None
     assert len(set(data.row_ids.tolist())) == len(data.labels)
     assert "raw" not in facts  # a place on the machine of whoever trained it
     assert data.title.lower() == f"{facts['model']}, {facts['data']}".lower()
@@ -79,10 +78,7 @@ def test_real_scores_take_the_place_of_what_is_shipped(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("made_for", "remedy"),
-    [
-        ("heart", "Move it to heart/scores_rebalanced.npz."),
-        ("survey", "Move it to a file of its own."),
-    ],
+    [("heart", "Move it to heart/scores_rebalanced.npz."), ("survey", "Move it to a file of its own.")],
 )
 def test_scores_of_another_model_are_refused(tmp_path: Path, made_for: str, remedy: str) -> None:
     """Both heart models fit every heart panel, so nothing else would notice a file in the wrong place."""

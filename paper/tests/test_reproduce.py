@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -76,9 +77,7 @@ def test_the_papers_panels_run_by_name(tmp_path: Path, monkeypatch: pytest.Monke
         (["heart", "--data", "."], "holds no score file"),
     ],
 )
-def test_bad_input_is_an_input_error(
-    arguments: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_bad_input_is_an_input_error(arguments: list[str], message: str, tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.chdir(tmp_path)
     result = CliRunner().invoke(app, [*arguments, "--trials", "1"])
     assert isinstance(result.exception, InputError)
