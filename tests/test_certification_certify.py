@@ -25,7 +25,7 @@ from pacshift import (
     read,
 )
 from pacshift.arrays import FloatArray
-from pacshift.certification.class_bounds import clean_epsilon
+from pacshift.bounds import clean_epsilon
 from pacshift.certification.delta import ASSUMPTION_SHARE, CLASS_EPSILON_SHARE
 from pacshift.methods import resolve_method
 from pacshift.methods.ps import capped

@@ -127,7 +127,7 @@ class EverythingInOneSet(Method):
     needs_soft: ClassVar[bool] = False
     needs_bins: ClassVar[bool] = False
     allows_contamination: ClassVar[bool] = False
-    uses_known_mix: ClassVar[bool] = False
+    uses_mix_bounds: ClassVar[bool] = False
     needs_weights: ClassVar[bool] = False
     needs_labels: ClassVar[bool] = False
     assumes_label_shift: ClassVar[bool] = True

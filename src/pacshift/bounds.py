@@ -213,6 +213,30 @@ def binomial_cut(total: int, *, epsilon: float, delta: float) -> int:
     return low
 
 
+def clean_epsilon(epsilon: float, contamination: float) -> float:
+    """The error allowed on the label-shifted part, so that the whole target errs by ``epsilon`` at most.
+
+    Lemma 3 of docs/methods/trust-proofs.md.
+
+    Parameters
+    ----------
+    epsilon : float
+        Allowed error of the whole target.
+    contamination : float
+        Largest share of the target that need not be label-shifted.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> clean_epsilon(0.1, 0.0), round(clean_epsilon(0.1, 0.02), 4)
+    (0.1, 0.0816)
+    """
+    return (epsilon - contamination) / (1 - contamination) if contamination else epsilon
+
+
 def clean_shares(shares: Interval, contamination: float) -> Interval:
     """Bounds of q⁰ where q = (1 - η) q⁰ + η h, from bounds of q and nothing known about h.
 

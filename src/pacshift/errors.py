@@ -77,8 +77,8 @@ class Speech:
 
     def label_commands(self, attempt: "Attempt") -> LabelCommands:
         """How labels of the target certify what was refused."""
-        *looks, budget = attempt.looks
-        numbers = f"budget={budget}, looks={tuple(looks)}, epsilon={attempt.epsilon!r}, delta={attempt.delta!r}"
+        (*looks, budget), request = attempt.looks, attempt.request
+        numbers = f"budget={budget}, looks={tuple(looks)}, epsilon={request.epsilon!r}, delta={request.delta!r}"
         groups = ", groups=target_groups" if attempt.has_target_groups else ""
         method = "" if attempt.with_method is None else f"method={attempt.with_method!r}, "
         return in_python(

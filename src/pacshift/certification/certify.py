@@ -14,10 +14,10 @@ from time import perf_counter
 import numpy as np
 
 from pacshift.assumption import Assumption, check_assumption
-from pacshift.bounds import Interval
+from pacshift.bounds import Interval, clean_epsilon
 from pacshift.certificate import Certificate
 from pacshift.certificate.provenance import AskedMethod, Counting, Provenance
-from pacshift.certification.class_bounds import class_miss, clean_epsilon
+from pacshift.certification.class_bounds import class_miss
 from pacshift.certification.counting import CalibrationData, check_repeats, maker_of
 from pacshift.certification.delta import (
     ASSUMPTION_SHARE,
@@ -124,23 +124,16 @@ def check_label_shift(tally: Tally, request: Request, labelled: LabelledTarget |
     """What the test saw, at its share of δ; with labelled target rows half of its level is for their bounds."""
     start, level = perf_counter(), ASSUMPTION_SHARE * request.delta
     logger.info("testing label shift with %d source and %d target rows", tally.n_source, tally.n_target)
-    if labelled is None:
-        assumption = check_assumption(tally, level=level, known=request.known, contamination=request.contamination)
-    else:
-        who = "the labelled rows say" if request.known is None else "the labelled rows and you say"
-        known = bound_mix(request, labelled, delta=level / 2)
-        assumption = check_assumption(
-            tally, level=level / 2, known=known, known_from=who, contamination=request.contamination
-        )
-        assumption = replace(assumption, level=level)
+    who, known, test_level = "you said", request.known, level
+    if labelled is not None:
+        who = "the labelled rows say" if known is None else "the labelled rows and you say"
+        known, test_level = mix_within(labelled, request, delta=level / 2), level / 2
+    assumption = check_assumption(
+        tally, level=test_level, known=known, known_from=who, contamination=request.contamination
+    )
     seen = "rejected" if assumption.refuted else "not rejected"
     logger.info("label shift was tested and %s in %.2f s", seen, perf_counter() - start)
-    return assumption
-
-
-def bound_mix(request: Request, labelled: LabelledTarget, *, delta: float) -> Interval:
-    """Bounds of the target's mix by the labelled rows, within what the user knows."""
-    return mix_within(labelled, request.known, delta=delta, contamination=request.contamination)
+    return replace(assumption, level=level)
 
 
 def explain_refusal(assumption: Assumption, request: Request) -> AssumptionError | None:
@@ -247,7 +240,7 @@ def choose_thresholds(
     by_labels, too_many = method.by_labels, method.too_many(data.tally.n_classes, request.limits)
     if refused is None and not too_many:
         shares = split_delta_two(request, method)
-        known = bound_mix(request, data.labelled, delta=shares.mix) if shares.mix else request.known
+        known = mix_within(data.labelled, request, delta=shares.mix) if shares.mix else request.known
         try:
             by_method = solve_with(data, method, replace(request, known=known), shares, steps)
             both = by_method, solve_with(data, by_labels, request, shares)
@@ -301,7 +294,7 @@ def make_task(
     """What ``method`` is asked for."""
     epsilon = clean_epsilon(request.epsilon, request.contamination)
     if not method.assumes_label_shift and data.labelled is not None and data.labelled.is_sheet:
-        epsilon = request.epsilon - request.contamination  # blank rows may have no class (Lemma 5 of ps-t.md)
+        epsilon = request.sheet_epsilon
     return Task(
         epsilon=epsilon,
         delta=shares.method if method.assumes_label_shift else shares.labels,

@@ -212,7 +212,7 @@ def check(
         (counts,) = misses(rows, [lambda batch: certificate.sets_of_rows(batch.given)])
         if rows.again != "never":  # copies would count as evidence
             check_repeats(rows.tally(certificate.own_transform(), soft=False), name="check")
-        return _judged(certificate, counts, level, _seen_as(certificate, rows))
+        return _judge(certificate, counts, level, _seen_as(certificate, rows))
     if not len(sets) or sets.shape[1:] != (len(classes),):
         raise InputError(
             f"sets must have at least one row and a column for each of the {len(classes)} classes, got shape "
@@ -222,7 +222,7 @@ def check(
     index = check_labels(truth, classes, n_rows=len(sets), name="check", index=index_of(raw))
     if isinstance(scores, Rows) and scores.groups is not None:
         sets, index = sets[rows.numbers], index[rows.numbers]
-    return _judged(certificate, EvaluationCounts.of(sets, index), level)
+    return _judge(certificate, EvaluationCounts.of(sets, index), level)
 
 
 def _seen_as(certificate: Certificate, rows: CheckedRows) -> Role | None:
@@ -251,16 +251,14 @@ def _seen_as(certificate: Certificate, rows: CheckedRows) -> Role | None:
     return None
 
 
-def _judged(
-    certificate: Certificate, counts: EvaluationCounts, level: float, seen_as: Role | None = None
-) -> Check:
+def _judge(certificate: Certificate, counts: EvaluationCounts, level: float, seen_as: Role | None = None) -> Check:
     """Compare epsilon with an exact interval for the error of the population that the rows were drawn from.
 
     ``seen_as`` says as what the certificate was made from these rows, if it was.
     """
     evaluation, epsilon, classes = counts.evaluation(), certificate.epsilon, certificate.classes
 
-    def named(marked: BoolArray) -> tuple[Label, ...]:
+    def name_classes(marked: BoolArray) -> tuple[Label, ...]:
         return tuple(classes[label] for label in np.flatnonzero(marked).tolist())
 
     errors, judged = certificate.rule.judged(counts)
@@ -273,11 +271,11 @@ def _judged(
     stated, limits = stated_shares(certificate), promised_limits(certificate)
     if stated is not None:
         seen = label_shares(evaluation, level)
-        apart = named((seen.lower > stated.upper) | (seen.upper < stated.lower))
+        apart = name_classes((seen.lower > stated.upper) | (seen.upper < stated.lower))
     if limits is not None:  # the intervals of all limits hold together
         together = clopper_pearson(errors, judged, delta=(1 - level) / (limits < 1).sum())
         small = (together.upper <= limits) | certificate.rule.never_errs
-        above, kept = named(together.lower > limits), named(small & (limits < 1))
+        above, kept = name_classes(together.lower > limits), name_classes(small & (limits < 1))
     within = bool(n_judged) and n_missed <= epsilon * n_judged
     if limits is not None:
         within = within and bool((errors <= limits * judged).all())
@@ -292,7 +290,7 @@ def _judged(
         verdict = "broken" if promised else "above-epsilon"
     elif apart:
         verdict = "no-evidence"
-    found = Check(
+    result = Check(
         verdict=verdict,
         lower=float(interval.lower),
         upper=float(interval.upper),
@@ -318,7 +316,7 @@ def _judged(
         within=within,
         promised=promised,
     )
-    return replace(found, text=visible(check_in_words(found, certificate), keep="\n"))
+    return replace(result, text=visible(check_in_words(result, certificate), keep="\n"))
 
 
 def _rows_to_decide(epsilon: float, error: float, n_rows: int, level: float, *, of_all: float) -> int | None:

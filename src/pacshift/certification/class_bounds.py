@@ -74,12 +74,3 @@ def band_ranks(total: int) -> IntArray:
         ranks.append(rank)
         rank += max(1, int(RANK_STEP * rank**0.5))
     return np.array([*ranks, total] if total else [], np.int64)
-
-
-def clean_epsilon(epsilon: float, contamination: float) -> float:
-    """The error allowed on the label-shifted part, so that the whole target errs by ``epsilon`` at most (Lemma 3).
-
-    >>> clean_epsilon(0.1, 0.0), round(clean_epsilon(0.1, 0.02), 4)
-    (0.1, 0.0816)
-    """
-    return (epsilon - contamination) / (1 - contamination) if contamination else epsilon

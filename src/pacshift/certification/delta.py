@@ -57,7 +57,7 @@ def split_delta_two(request: Request, method: Method) -> DeltaShares:
     delta = request.delta
     cap = 0.0 if request.class_epsilon is None else CLASS_EPSILON_SHARE * delta / 2
     labels = DIRECT_SHARE * delta
-    mix = MIX_SHARE * delta if getattr(method, "uses_known_mix", False) else 0.0
+    mix = MIX_SHARE * delta if method.uses_mix_bounds else 0.0
     rest = delta - ASSUMPTION_SHARE * delta - 2 * cap - labels - mix
     # Under label shift the test refuses with its level, after which PS-T's bounds have all of δ. Where the method
     # refuses on its own, which may take its whole share, the bounds stay as they are, and PS-T's limit has 2 caps.

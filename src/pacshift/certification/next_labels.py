@@ -123,10 +123,9 @@ def next_labels(
     tally = fold.both(source_rows, target_rows, transform, soft=False, bins=False)
     check_repeats(tally)
     looks = split_at_looks(source_rows, target_rows, sheet, transform, tally, request)
-    epsilon = request.epsilon - request.contamination
-    family, *_ = families(looks[0], tally, epsilon=epsilon)
+    family, *_ = families(looks[0], tally, epsilon=request.sheet_epsilon)
     for look, at_look in enumerate(looks):
-        cut = at_look.cut(epsilon=epsilon, delta=request.delta)
+        cut = at_look.cut(epsilon=request.sheet_epsilon, delta=request.delta)
         rows = list_needed_rows(at_look, family, cut)
         if len(rows) or look + 1 == len(looks):
             break

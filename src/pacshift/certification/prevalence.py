@@ -150,7 +150,7 @@ def by_label_shift(tally: Tally, request: Request) -> Prevalence:
 
 def by_labels(tally: Tally, request: Request, sample: LabelledTarget) -> Prevalence:
     """The labels alone, at the whole δ, whatever the shift is (Lemma 1); beside it what label shift says."""
-    mix, beside, refusal = mix_within(sample, request.known, delta=request.delta), None, ""
+    mix, beside, refusal = mix_within(sample, request, delta=request.delta), None, ""
     try:
         beside = by_label_shift(tally, request)
         assumption = beside.assumption

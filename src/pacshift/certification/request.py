@@ -39,14 +39,18 @@ class Request:
         """The request with what is said class by class in the order of the classes, or an InputError."""
         if self.classes == classes:  # checked before: compare asks again for the tally of each method
             return self
+        limits = self.class_epsilon if self.label_error is None else self.label_error
         return replace(
             self,
             classes=classes,
-            limits=check_limits(self.class_epsilon, classes)
-            if self.label_error is None
-            else check_limits(self.label_error, classes),
+            limits=None if limits is None else check_limits(limits, classes),
             known=None if self.known_mix is None else check_known_mix(self.known_mix, classes),
         )
+
+    @property
+    def sheet_epsilon(self) -> float:
+        """What the rows of a sheet are tested at: blank rows may have no class (ps-t.md, Lemma 5)."""
+        return self.epsilon - self.contamination
 
     def fitting(self, method: Method) -> "Request":
         """The request without what ``method`` has no use for: promises about the target."""
@@ -80,35 +84,32 @@ def check_request(
             f"{param('contamination')} must be below epsilon ({allowed:g}), got {share:g}: that share alone may "
             f"be missed. Lower it, or raise {param('epsilon=')}."
         )
+    if isinstance(label_error, Mapping):  # the classes are not known yet
+        label_error = {label: check_rate(limit, "label_error") for label, limit in label_error.items()} or None
+    elif label_error is not None:
+        label_error = check_rate(label_error, "label_error")
     return Request(
         epsilon=allowed,
         delta=check_rate(delta, "delta"),
         class_epsilon=None if class_epsilon is None else check_rate(class_epsilon, "class_epsilon"),
-        label_error=checked_limits(label_error),
+        label_error=label_error,
         contamination=share,
         seed=check_seed(rng),
         known_mix=known_mix,
     )
 
 
-def checked_limits(label_error: float | Mapping[Any, float] | None) -> float | dict[Any, float] | None:
-    """The limits as they were asked for, or an InputError; the classes are not known yet."""
-    if label_error is None or not isinstance(label_error, Mapping):
-        return None if label_error is None else check_rate(label_error, "label_error")
-    return {label: check_rate(limit, "label_error") for label, limit in label_error.items()} or None
-
-
-def check_limits(asked: float | Mapping[Any, float] | None, classes: tuple[Label, ...]) -> FloatArray | None:
+def check_limits(limit: float | Mapping[Any, float], classes: tuple[Label, ...]) -> FloatArray:
     """The limit of each class; 1, which no error exceeds, where there is none.
 
     >>> check_limits({"sick": 0.1}, ("healthy", "sick"))
     array([1. , 0.1])
     """
-    if asked is None or not isinstance(asked, Mapping):
-        return None if asked is None else np.full(len(classes), float(asked))
+    if not isinstance(limit, Mapping):
+        return np.full(len(classes), limit)
     limits = np.ones(len(classes))
-    for label, limit in by_class(asked, classes, "label_error").items():
-        limits[label] = limit
+    for place, share in by_class(limit, classes, "label_error").items():
+        limits[place] = share
     return limits
 
 
@@ -124,16 +125,16 @@ def require_fit(method: Method, request: Request, *, has_labels: bool = False) -
         "contamination": request.contamination > 0,
         "known_mix": request.known_mix is not None,
     }
-    asked = [name for name, given in about_target.items() if given]
-    for name in asked:
+    used = [name for name, is_used in about_target.items() if is_used]
+    for name in used:
         if name != "class_epsilon" and not method.assumes_label_shift:
             raise InputError(
                 f"{param(name)} is about label shift, of which method {method.name} assumes nothing: labelled "
                 "rows speak for the whole target. Leave it out."
             )
-    if asked and not promises_target(method):
+    if used and not promises_target(method):
         raise InputError(
-            f"{param(asked[0])} is about the target, but method {method.name} promises nothing there. "
+            f"{param(used[0])} is about the target, but method {method.name} promises nothing there. "
             "Use PS-LP, PS-LW or another method that does, or leave it out."
         )
     if request.contamination and method.needs_target and not method.allows_contamination:

@@ -165,7 +165,7 @@ def split_at_looks(
     if to_plan is not None:
         require_unseen(to_plan.chance_to_see(scores[_find_test_rows(sheet, labels, looks[-1])]))
     limits = None if request.label_error is None else request.for_classes(tally.classes).limits
-    path = path_digest(at_looks[0], tally, epsilon=sheet.epsilon - request.contamination, limits=limits)
+    path = path_digest(at_looks[0], tally, epsilon=request.sheet_epsilon, limits=limits)
     if sheet.path and sheet.path != path:
         raise InputError(
             f"{sheet.name}: since it was first used, a label of the pilot, the source, the score, contamination "
@@ -291,16 +291,16 @@ def mix_bounds(labelled: Tally, n_unknown: int = 0, *, delta: float) -> Interval
     return Interval(lower, upper)
 
 
-def mix_within(
-    labelled: LabelledTarget, known: Interval | None, *, delta: float, contamination: float = 0.0
-) -> Interval:
+def mix_within(labelled: LabelledTarget, request: "Request", *, delta: float) -> Interval:
     """Bounds of the target's mix: what the labelled rows show at ``delta``, and what the user knows.
 
     Right at all planned looks at once: each has its share. Without a class are rows that nobody could label.
     """
     counted, level = labelled.counted, delta / len(labelled.looks)
     by_labels = mix_bounds(counted, labelled.n_without_class, delta=level)
-    return intersect_bounds(known, by_labels, counted.classes, level=delta, contamination=contamination)
+    return intersect_bounds(
+        request.known, by_labels, counted.classes, level=delta, contamination=request.contamination
+    )
 
 
 def intersect_bounds(

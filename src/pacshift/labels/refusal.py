@@ -20,7 +20,7 @@ NUMBERS_OF_LABELS = (100, 200, 400)
 """What people would label in an hour, a morning and a day; times ten until they certify anything."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Attempt:
     """What was refused: the request and the data, and how labels of the target certify instead.
 
@@ -28,14 +28,8 @@ class Attempt:
     ----------
     method : str
         The method that was asked for.
-    epsilon, delta : float
-        The promise that was asked for.
-    class_epsilon : float or None
-        The limit per class, where one was asked for.
-    contamination : float
-        The share of the target that was allowed to be of any kind.
-    has_known_mix : bool
-        Whether bounds of the label mix were given.
+    request : Request
+        What was asked for.
     n_source, n_target, n_classes : int
         Rows that were counted, and classes.
     looks : tuple of int
@@ -51,11 +45,7 @@ class Attempt:
     """
 
     method: str
-    epsilon: float
-    delta: float
-    class_epsilon: float | None
-    contamination: float
-    has_known_mix: bool
+    request: "Request"
     n_source: int
     n_target: int
     n_classes: int
@@ -76,13 +66,12 @@ def with_next_steps(
 ) -> AssumptionError:
     """The refusal with what can be done, in the words of whoever reads it, and what to expect of it."""
     tally, plan = data.tally, sheet_plan(request.epsilon, request.delta, data.tally.n_target)
-    promised = {name: getattr(request, name) for name in ("epsilon", "delta", "class_epsilon", "contamination")}
-    counted = {name: getattr(tally, name) for name in ("n_source", "n_target", "n_classes")}
     attempt = Attempt(
-        **promised,
-        **counted,
         method=method.name,
-        has_known_mix=request.known is not None,
+        request=request,
+        n_source=tally.n_source,
+        n_target=tally.n_target,
+        n_classes=tally.n_classes,
         looks=() if plan is None else plan.looks,
         with_method=None if takes_labels(method) else PSLP.name,
         verb=method.rule.verb,
@@ -118,11 +107,10 @@ def expected_sizes(data: "CalibrationData", request: "Request", plan: SheetPlan)
     what they meant on the source: where 15 % of the target rows got the scores of another class, true sets were
     up to 10 times as large. The pilot of a sheet tells. What a limit per class costs is not estimated.
     """
-    if request.class_epsilon is not None:
+    if request.limits is not None:
         return ()
     rows = [look - plan.n_pilot for look in plan.looks]
-    epsilon = request.epsilon - request.contamination  # what PS-T is tested at with a sheet
-    cuts = look_cuts(rows, epsilon=epsilon, delta=request.delta)
+    cuts = look_cuts(rows, epsilon=request.sheet_epsilon, delta=request.delta)
     passing = [
         (look, typical_error(cut, n)) for look, n, cut in zip(plan.looks, rows, cuts, strict=True) if cut >= 0
     ]
@@ -136,5 +124,5 @@ def expected_sizes(data: "CalibrationData", request: "Request", plan: SheetPlan)
     assert data.transform is not None  # rows come with it
     to_plan = data.rows.rows_to_plan()
     expected = forecast(to_plan.with_pilot(to_plan.source[:0], to_plan.source_labels[:0], data.transform))
-    path = tuned_path(expected, data.tally, epsilon=epsilon)
+    path = tuned_path(expected, data.tally, epsilon=request.sheet_epsilon)
     return tuple((look, expected.size_at(path, error)) for look, error in passing)

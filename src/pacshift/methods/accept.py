@@ -73,7 +73,7 @@ class Accept(Method):
     guarantee = "pac-target"
     rule = AcceptRule
     needs_target = True
-    uses_known_mix = True
+    uses_mix_bounds = True
 
     def too_many(self, n_classes: int, limits: FloatArray | None) -> str:
         """Why so many classes or limits cannot be tested under label shift; "" if they can."""

@@ -72,7 +72,7 @@ class Task:
     rows : RowAccess
         What the rows themselves can tell, such as the sizes of sets. Empty if only a tally is at hand.
     known : Interval, optional
-        Bounds of the target's label mix that the user is sure of and, for methods with ``uses_known_mix``, that
+        Bounds of the target's label mix that the user is sure of and, for methods with ``uses_mix_bounds``, that
         labels of target rows prove. A method may use them to make sets smaller. They may depend on the target.
     limits : array of shape (K,), optional
         Of what is accepted as each label at most this share may be wrong; 1 where no limit was asked for.
@@ -187,7 +187,7 @@ class Method(ABC):
     allows_contamination : bool
         Whether ``solve`` allows for ``task.contamination`` in what it sees of the target (Lemma 4 of
         docs/methods/trust-proofs.md). Methods that do not look at the target need not.
-    uses_known_mix : bool
+    uses_mix_bounds : bool
         Whether ``solve`` uses ``task.known``. Only then are bounds from target labels part of it, at a share of
         delta.
     version : str
@@ -214,7 +214,7 @@ class Method(ABC):
     needs_weights: ClassVar[bool] = False
     needs_labels: ClassVar[bool] = False
     allows_contamination: ClassVar[bool] = False
-    uses_known_mix: ClassVar[bool] = False
+    uses_mix_bounds: ClassVar[bool] = False
     version: ClassVar[str] = "1"
 
     @property

@@ -70,7 +70,7 @@ class PSLP(Method):
     needs_target = True
     needs_bins = True
     allows_contamination = True
-    uses_known_mix = True
+    uses_mix_bounds = True
     version = "2"
 
     def __post_init__(self) -> None:

@@ -335,5 +335,5 @@ def too_small(attempt: "Attempt") -> str:
     """What to say where not even the labels of all target rows would certify anything."""
     return (
         f"But the {plural(attempt.n_target, 'target row')} are too few for any promise at epsilon "
-        f"{attempt.epsilon:g} and delta {attempt.delta:g}, even if all are labelled. Collect more"
+        f"{attempt.request.epsilon:g} and delta {attempt.request.delta:g}, even if all are labelled. Collect more"
     )
