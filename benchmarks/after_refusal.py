@@ -8,8 +8,7 @@ from zlib import crc32
 
 import numpy as np
 
-from benchmarks.differing import Pair, made_up, pairs
-from benchmarks.hunt import counted
+from benchmarks.differing import Pair, pairs
 from benchmarks.lab import Blocks, Lab, first_labels, quiet
 from benchmarks.page import report
 from pacshift import AssumptionError, Rows, calibrate
@@ -19,14 +18,6 @@ from paper.experiments.summary import markdown_table
 EPSILON, DELTA = 0.1, 0.05
 N_SOURCE, N_TARGET = 30_000, 20_000
 LABELS = (100, 200, 400, 1_000)
-
-OFTEN = 0.2
-"""The δ at which failures are counted: large, so that there are enough of them."""
-KEPT_LABELS, KEPT_SOURCE, KEPT_TARGET = 200, 5_000, 3_000
-KEPT = (
-    "2020, Sex: higher", "2020, GenHealth: lower", "2020, DiffWalking: higher", "IMDB: second", "AG News: 15 %",
-)  # fmt: skip
-"""Beginnings of the names of real pairs on which failures are counted: all of them seen."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,33 +93,3 @@ def row(name: str, group: Sequence[Draws], place: int, n_labels: int) -> tuple[s
         *(f"{each:.3f}" for each in (size, plain_size)),
         *(f"{each:.2f}" for each in (worst, plain_worst)),
     )
-
-
-def run_validity(lab: Lab) -> Blocks:
-    """How often PS-T breaks its promise at a large δ, on some real pairs and on made-up ones."""
-    trials, rows = lab.trials or lab.choose(400, 4), []
-    chosen = [pair for pair in (pairs(lab) if lab.data else ()) if pair.name.startswith(KEPT)]
-    failed: list[bool] = []
-    for pair in [*chosen, *made_up()]:
-        errors = [error_by_labels(pair, trial) for trial in range(trials)]
-        failed += [error > EPSILON for error in errors]
-        rows.append((pair.name, f"{np.mean(errors):.3f}", *counted(sum(failed[-trials:]), trials, OFTEN)))
-        lab.say(f"after-refusal-validity: {' '.join(rows[-1])}")
-    rows.append(("all", "", *counted(sum(failed), len(failed), OFTEN)))
-    headings = "source to target", "mean error", "failures", "of", "failures / δ", "95 %"
-    about = (
-        f"How often PS-T missed more than ε = {EPSILON} of the target at δ = {OFTEN}, with {KEPT_LABELS} labels, "
-        f"{KEPT_SOURCE:,} source and {KEPT_TARGET:,} target rows."
-    )
-    name = "after-refusal-validity"
-    yield name, report(lab.command(name), about, markdown_table(headings, rows))
-
-
-def error_by_labels(pair: Pair, trial: int) -> float:
-    """The true error of one certificate by PS-T."""
-    rng = np.random.default_rng([trial, crc32(pair.name.encode()), 1])
-    source = pair.source.draw(pair.source_mix, KEPT_SOURCE, rng)
-    target, truth = pair.target.draw(pair.target_mix, KEPT_TARGET, rng)
-    known = first_labels(truth, KEPT_LABELS)
-    certificate = calibrate(*source, Rows(target, known), epsilon=EPSILON, delta=OFTEN, method="PS-T")
-    return pair.target.error(certificate.thresholds, pair.target_mix)

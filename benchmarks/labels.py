@@ -1,12 +1,6 @@
-"""What labels of target rows gain, and how many of a sheet are needed.
+"""How many labels of a sheet ``label --next`` asks for, on real people, until the certificate is the same."""
 
-``run``: set sizes of PS-LP with 0 to 1,000 labelled target rows, on weak classifiers. ``run_lazy``: how many of n
-labels ``label --next`` asks for, on real people, until the certificate is the same.
-"""
-
-from collections.abc import Iterator
 from itertools import product
-from pathlib import Path
 from zlib import crc32
 
 import numpy as np
@@ -14,15 +8,10 @@ import numpy as np
 from benchmarks.differing import PEOPLE, Pair, made_up, people
 from benchmarks.lab import Blocks, Lab, first_labels, quiet
 from benchmarks.page import report
-from pacshift import Population, Rows, calibrate, label_sheet, next_labels
-from pacshift.arrays import FloatArray, IntArray
-from paper.experiments.datasets import load_dataset, load_scores
+from pacshift import calibrate, label_sheet, next_labels
 from paper.experiments.summary import markdown_table
 
-EPSILON, DELTA = 0.1, 0.05
-N_SOURCE, N_TARGET = 3_000, 5_000
-LABELS = (0, 50, 200, 1_000)
-
+DELTA = 0.05
 EPSILONS, BUDGETS = (0.05, 0.1), (200, 400, 1_000)
 N_ROWS = 5_000
 AT_A_TIME = 20
@@ -30,55 +19,6 @@ AT_A_TIME = 20
 
 
 def run(lab: Lab) -> Blocks:
-    """One line per case: mean sizes, and how often the sets missed more than ε."""
-    trials, rows = lab.trials or lab.choose(20, 2), []
-    for name, population, mix in cases(lab):
-        found = np.array([[trial(population, mix, n, seed) for n in LABELS] for seed in range(trials)])
-        sizes, failed = found[..., 0].mean(axis=0), int((found[..., 1] > EPSILON).sum())
-        rows.append((name, *(f"{size:.3f}" for size in sizes), f"{failed} of {found[..., 1].size}"))
-        lab.say(f"labels: {name}: {sizes.round(3).tolist()}")
-    headings = "scores", "none", *(f"{n:,} labels" for n in LABELS[1:]), "error above ε"
-    about = (
-        f"Labels per set, averages of {trials} draws. The source has the mix of the data set, in the target all "
-        "classes are equally frequent."
-    )
-    yield "labels", report(lab.command("labels"), about, markdown_table(headings, rows))
-
-
-def cases(lab: Lab) -> Iterator[tuple[str, Population, FloatArray]]:
-    """The heart scores that are shipped; with the folder of real scores two weaker models and a good one."""
-    heart = load_dataset("heart-natural", lab.data)
-    yield describe("heart", heart.probs, heart.labels)
-    folder = Path(lab.data or "")
-    if lab.small or not lab.data or not (folder / "20news").exists():
-        return
-    chest, news = load_dataset("chestxray", lab.data), load_scores(folder / "20news" / "scores.npz")
-    untrained = load_scores(folder / "agnews" / "scores_gpt2_zeroshot.npz")
-    for name, data in {"chest X-rays": chest, "AG News, zero-shot": untrained, "20 Newsgroups": news}.items():
-        yield describe(name, data.probs, data.labels)
-
-
-def describe(name: str, probs: FloatArray, labels: IntArray) -> tuple[str, Population, FloatArray]:
-    """A name with the number of classes and the accuracy, the population, and its own mix."""
-    accuracy = np.mean(probs.argmax(axis=1) == labels)
-    title = f"{name} ({probs.shape[1]} classes, accuracy {accuracy:.2f})"
-    return title, Population(probs, labels), np.bincount(labels) / len(labels)
-
-
-def trial(population: Population, mix: FloatArray, n_labels: int, seed: int) -> tuple[float, float]:
-    """Size and error on the target of one calibration; draws are the same whatever the number of labels."""
-    rng, even = np.random.default_rng(seed), np.full(len(mix), 1 / len(mix))
-    source = population.draw(mix, N_SOURCE, rng)
-    target, truth = population.draw(even, N_TARGET, rng)
-    known = first_labels(truth, n_labels) if n_labels else None
-    with quiet():
-        certificate = calibrate(
-            *source, Rows(target, known), epsilon=EPSILON, delta=DELTA, classes=population.classes
-        )
-    return population.size(certificate.thresholds, even), population.error(certificate.thresholds, even)
-
-
-def run_lazy(lab: Lab) -> Blocks:
     """One line for each year of the survey, epsilon and size of the sheet."""
     groups = {name: people(lab, name, year) for name, year in PEOPLE.items()} if lab.data else {}
     if not lab.data:

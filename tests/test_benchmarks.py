@@ -36,14 +36,10 @@ SMOKE = {
     "many": ["| synthetic | 21,000 | 10,000 | 1 |"],
     "figures": [],
     "lazy-labels": ["| made up | 0.05 | 200 |"],
-    "labels": ["| scores | none | 50 labels | 200 labels | 1,000 labels | error above ε |"],
-    "after-refusal after-refusal-validity": [
-        "| made up (2) | 4 of 4 | 100 |",
-        "| made up: 15 % of rows are noise |",
-    ],
+    "after-refusal": ["| made up (2) | 4 of 4 | 100 |"],
     "plans": ["| heart-natural-small-0.1 |", "Within 5 % on average: ", "made for 90 % of cases held the size"],
     "hunt": ["| coins, ties 3416/500 |", "| test of label shift |", "| `class_epsilon` |", "Not judged: WCP"],
-    "power": ["| simulated |", "| probabilities to the power 0.67 |", "| false alarms, level 0.05 | 0 of 3 |"],
+    "power": ["| simulated |", "| probabilities to the power 0.67 |", "| false alarms | 0 of 3 |"],
 }
 SLOW = {
     "speed": ["| contestant | domains | calibrate |"],
