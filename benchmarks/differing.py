@@ -14,26 +14,23 @@ from scipy.special import softmax
 from benchmarks.lab import Lab
 from benchmarks.violations import SIMULATED_MIXES, add_to, noise, replace_rows, scale
 from pacshift import Population
-from pacshift.arrays import BoolArray, FloatArray, IntArray
+from pacshift.arrays import BoolArray, FloatArray
 from paper.experiments.datasets import load_scores
 
 
 @dataclass(frozen=True)
 class Year:
-    """Where a year's scores are, which column holds the label, and by which columns people are split."""
+    """A year of the survey: where its scores are, which column holds the label, and by which people are split."""
 
+    group: str
     scores: str
     label: str
     columns: tuple[str, ...]
 
 
-YEARS = {
-    2015: Year(
-        "scores.npz",
-        "HeartDiseaseorAttack",
-        ("Sex", "Age", "Income", "Education", "Smoker", "PhysActivity", "GenHlth", "HighBP"),
-    ),
+PEOPLE = {
     2020: Year(
+        "people, seen",
         "scores_2020.npz",
         "HeartDisease",
         (
@@ -41,34 +38,26 @@ YEARS = {
             "KidneyDisease", "Asthma", "SkinCancer",
         ),
     ),
+    2015: Year(
+        "people, unseen",
+        "scores.npz",
+        "HeartDiseaseorAttack",
+        ("Sex", "Age", "Income", "Education", "Smoker", "PhysActivity", "GenHlth", "HighBP"),
+    ),
 }  # fmt: skip
 
 
-@dataclass(frozen=True, eq=False)
-class Survey:
-    """Scores, labels and answers of the people that the classifier was not fitted on."""
-
-    scores: FloatArray
-    labels: IntArray
-    answers: Mapping[str, FloatArray]
-
-
-def read_survey(data: str | None, year: int, *, part: str) -> Survey:
-    """The rows that were not used for fitting, in the order of the scores; ``part`` says who needs them."""
-    folder, described = Path(data or "") / "heart", YEARS[year]
-    if not data or not (folder / f"brfss{year}.parquet").exists():
-        raise SystemExit(
-            f"{part}: needs heart/brfss{year}.parquet and heart/{described.scores}. Name their folder with --data."
-        )
+def read_survey(folder: Path, year: int) -> tuple[Population, dict[str, FloatArray]]:
+    """The people that the classifier was not fitted on, and their answers."""
     from pyarrow import parquet
 
-    table = parquet.read_table(folder / f"brfss{year}.parquet")
+    described, table = PEOPLE[year], parquet.read_table(folder / f"brfss{year}.parquet")
     kept = ~np.asarray(table["fit"].to_numpy(), bool)
     stored = np.load(folder / described.scores)
     answers = {name: _codes(table[name].to_numpy()[kept]) for name in (described.label, *described.columns)}
     if not np.array_equal(answers.pop(described.label), stored["labels"]):
-        raise SystemExit(f"{part}: the rows of brfss{year}.parquet and {described.scores} do not match.")
-    return Survey(stored["probs"].astype(float), stored["labels"].astype(np.int64), answers)
+        raise SystemExit(f"The rows of brfss{year}.parquet and {described.scores} do not match.")
+    return Population(stored["probs"].astype(float), stored["labels"].astype(np.int64)), answers
 
 
 def _codes(answers: np.ndarray) -> FloatArray:
@@ -86,7 +75,6 @@ def halves(answers: FloatArray) -> Iterator[tuple[str, BoolArray, BoolArray]]:
     yield "lower values", ~low, low
 
 
-PEOPLE = {"people, seen": 2020, "people, unseen": 2015}
 Change = Callable[[FloatArray, np.random.Generator], FloatArray]
 SEEN: dict[str, Change] = {"second logit + 1": add_to(1, 1.0), "15 % of rows are noise": replace_rows(0.15)}
 UNSEEN: dict[str, Change] = {"logits times 1.5": scale(1.5), "noise of sd 1 on logits": noise(1.0)}
@@ -149,19 +137,19 @@ def pairs(lab: Lab) -> Iterator[Pair]:
     if not lab.data:
         yield from made_up()
         return
-    for group, year in list(PEOPLE.items())[: lab.choose(None, 1)]:
-        yield from people(lab, group, year)
+    for year in list(PEOPLE)[: lab.choose(None, 1)]:
+        yield from people(lab, year)
     for name in list(SCORES)[: lab.choose(None, 1)]:
         yield from changed_scores(Path(lab.data), name)
 
 
-def people(lab: Lab, group: str, year: int) -> Iterator[Pair]:
+def people(lab: Lab, year: int) -> Iterator[Pair]:
     """One half of the people certified for the other half, both directions."""
-    survey = read_survey(lab.data, year, part="after-refusal")
-    for column in YEARS[year].columns[: lab.choose(None, 1)]:
-        for name, *half in halves(survey.answers[column]):
-            source, target = (Population(survey.scores[chosen], survey.labels[chosen]) for chosen in half)
-            yield Pair(group, f"{year}, {column}: {name}", source, own_mix(source), target)
+    everyone, answers = read_survey(Path(lab.data or "") / "heart", year)
+    for column in PEOPLE[year].columns[: lab.choose(None, 1)]:
+        for name, *half in halves(answers[column]):
+            source, target = (Population(everyone.scores[chosen], everyone.index[chosen]) for chosen in half)
+            yield Pair(PEOPLE[year].group, f"{year}, {column}: {name}", source, own_mix(source), target)
 
 
 def changed_scores(folder: Path, name: str) -> Iterator[Pair]:
@@ -170,16 +158,16 @@ def changed_scores(folder: Path, name: str) -> Iterator[Pair]:
     data = load_scores(folder / file)
     source = Population(data.probs, data.labels)
     group = "scores, seen" if changes is SEEN else "scores, unseen"
-    for change in changes:
-        yield _changed(group, f"{name}: {change}", source, (source_mix, target_mix), changes[change])
+    for title, change in changes.items():
+        yield _changed(group, f"{name}: {title}", source, (source_mix, target_mix), change)
 
 
 def made_up() -> Iterator[Pair]:
     """Three classes of an imagined classifier."""
     source = Population.synthetic(3, strength=4.0, rows_per_class=20_000, rng=0)
     mixes = tuple(SIMULATED_MIXES[0]), tuple(SIMULATED_MIXES[1])
-    for change in ("second logit + 1", "15 % of rows are noise"):
-        yield _changed("made up", f"made up: {change}", source, mixes, SEEN[change])
+    for title, change in SEEN.items():
+        yield _changed("made up", f"made up: {title}", source, mixes, change)
 
 
 def _changed(

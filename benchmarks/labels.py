@@ -20,7 +20,7 @@ AT_A_TIME = 20
 
 def run(lab: Lab) -> Blocks:
     """One line for each year of the survey, epsilon and size of the sheet."""
-    groups = {name: people(lab, name, year) for name, year in PEOPLE.items()} if lab.data else {}
+    groups = {described.group: people(lab, year) for year, described in PEOPLE.items()} if lab.data else {}
     if not lab.data:
         lab.say("lazy-labels: without --data three made-up classes instead of people")
         groups = {"made up": made_up()}
