@@ -10,13 +10,14 @@ from dataclasses import dataclass, replace
 from benchmarks.hunt_runs import (
     AGAIN,
     AT_SMALL_DELTA,
+    FEWER,
+    MANY_CLASSES,
     NAMED,
     SCAN,
     SMALL_DELTA,
     Result,
     RunTries,
     all_cores,
-    fewer_if_slow,
     try_of,
 )
 from benchmarks.hunt_tries import (
@@ -26,14 +27,12 @@ from benchmarks.hunt_tries import (
     NOT_JUDGED,
     OPTIONS,
     PREVALENCE,
-    Subject,
     Try,
     subjects,
 )
 from benchmarks.lab import Blocks, Lab, Say
 from benchmarks.page import conditions
 from pacshift.bounds import clopper_pearson
-from pacshift.methods import METHODS
 from paper.experiments.summary import markdown_table
 
 HEADINGS = ("", "worst world found, drawn again", "worlds", "draws", "failures", "of", "failures / δ", "95 %")
@@ -62,24 +61,22 @@ class Group:
 
 def groups() -> dict[str, list[Group]]:
     """One row per method, per option, per design, and per other promise of certificates."""
-
-    def of_subject(one: Subject) -> Group:
-        return Group(one.name, lambda case: case.subject == one, on_average=one.is_marginal)
-
-    def with_option(name: str) -> Group:
-        return Group(f"`{name}`", lambda case: name in case.options)
-
-    def with_design(name: str) -> Group:
-        return Group(name, lambda case: name in case.designs)
-
-    def beside(promise: str) -> Group:
-        return Group(promise, lambda case: bool(case.subject.method), promise)
-
     return {
-        "by what is promised": [of_subject(subject) for subject in subjects()],
-        "by what is asked for": [with_option(option) for option in OPTIONS],
-        "by design": [with_design(design) for design in DESIGNS],
-        "what else certificates say": [beside(CLASS_MISS), beside(PREVALENCE)],
+        "by what is promised": [
+            Group(one.name, lambda case, one=one: case.subject == one, on_average=one.is_marginal)  # type: ignore[misc]
+            for one in subjects()
+        ],
+        "by what is asked for": [
+            Group(f"`{name}`", lambda case, name=name: name in case.options)  # type: ignore[misc]
+            for name in OPTIONS
+        ],
+        "by design": [
+            Group(name, lambda case, name=name: name in case.designs)  # type: ignore[misc]
+            for name in DESIGNS
+        ],
+        "what else certificates say": [
+            Group(promise, lambda case: bool(case.subject.method), promise) for promise in (CLASS_MISS, PREVALENCE)
+        ],
     }
 
 
@@ -126,7 +123,10 @@ def hunt(run_tries: RunTries, effort: Effort, say: Say) -> Bag:
     """Scan, look around the worst, look at the worst again."""
 
     def results(stage: int, names: Iterable[str], draws: int) -> list[Result]:
-        return run_tries(stage, {name: fewer_if_slow(name, draws) for name in names})
+        slow = {name: try_of(name).world.law.n_classes >= MANY_CLASSES for name in names}
+        return run_tries(
+            stage, {name: max(1, draws // FEWER) if is_slow else draws for name, is_slow in slow.items()}
+        )
 
     numbers = map(str, range(effort.worlds))
     say("hunt: random worlds")
@@ -170,7 +170,6 @@ def report(named: Sequence[Result], bag: Bag) -> str:
         markdown_table(
             ("world", "what", "δ", *HEADINGS[4:]), [named_row(one, SMALL_DELTA) for one in small]
         ).strip(),
-        "Refused with a sentence, and so not counted: " + ("; ".join(refused(scanned)) or "nothing") + ".",
         "Not judged: " + "; ".join(f"{name} {why}" for name, why in NOT_JUDGED.items()) + ".",
     ]
     return "\n\n".join(parts)
@@ -222,21 +221,3 @@ def counted(failures: int, draws: int, delta: float) -> tuple[str, str, str, str
     low, high = float(found.lower) / delta, float(found.upper) / delta
     ratio = f"{failures / max(draws, 1) / delta:.1f}"
     return f"{failures}", f"{draws:,}", f"**{ratio}**" if low > 1 else ratio, f"{low:.1f} to {high:.1f}"
-
-
-def refused(scanned: Sequence[Result]) -> list[str]:
-    """The smallest combinations of options that a method does not take, and what it does not take in any case."""
-    silent = [one for one in scanned if one.not_offered and not one.draws]
-    found = {(try_of(one.name).subject.method, frozenset(try_of(one.name).options)) for one in silent} - {
-        (method, frozenset()) for method in METHODS
-    }
-    smallest = [(name, asked) for name, asked in found if not any(n == name and a < asked for n, a in found)]
-    options = [
-        f"{name} with {' and '.join(f'`{option}`' for option in sorted(asked))}" for name, asked in smallest
-    ]
-    others = {
-        f'{try_of(one.name).subject.name} ("{one.not_offered.split(":")[0]}")'
-        for one in silent
-        if not try_of(one.name).options
-    }
-    return sorted(options) + sorted(others)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -28,31 +28,6 @@ def as_they_are(scores: FloatArray) -> FloatArray:
     return scores
 
 
-class Law(Protocol):
-    """How rows of each class look."""
-
-    @property
-    def n_classes(self) -> int:
-        """Number of classes."""
-        ...
-
-    def draw(self, labels: IntArray, places: FloatArray) -> FloatArray:
-        """One row of scores for every label, at its place in the law of its class: a number from 0 to 1."""
-        ...
-
-    def missed(self, certificate: Certificate, *, served: Served = as_they_are, **sets: Any) -> FloatArray:
-        """How often label j is missing from the set of a row that looks like class k: entry [j, k], exact.
-
-        ``served`` turns rows into what comes where sets are used: logits, another float type.
-        """
-        ...
-
-    @property
-    def recall(self) -> FloatArray:
-        """How often a row of each class is predicted right, exact."""
-        ...
-
-
 @dataclass(frozen=True, eq=False)
 class Pieces:
     """The score of the true label has a law in pieces; one other label has the rest of the row.
@@ -70,9 +45,11 @@ class Pieces:
 
     @property
     def n_classes(self) -> int:
+        """Number of classes."""
         return len(self.pieces)
 
     def draw(self, labels: IntArray, places: FloatArray) -> FloatArray:
+        """One row of scores for every label, at its place in the law of its class: a number from 0 to 1."""
         true = np.empty(len(labels))
         for label in np.unique(labels):
             low, high, chance = np.array(self.pieces[label]).T
@@ -90,6 +67,10 @@ class Pieces:
         return rows
 
     def missed(self, certificate: Certificate, *, served: Served = as_they_are, **sets: Any) -> FloatArray:
+        """How often label j is missing from the set of a row that looks like class k: entry [j, k], exact.
+
+        ``served`` turns rows into what comes where sets are used: logits, another float type.
+        """
         assert certificate.score == "probability"  # else the thresholds are not those of the pieces
         assert certificate.rule.kind == "sets"
         assert not certificate.rule.never_empty
@@ -105,6 +86,7 @@ class Pieces:
 
     @property
     def recall(self) -> FloatArray:
+        """How often a row of each class is predicted right, exact."""
         found = []
         for label, (pieces, other) in enumerate(zip(self.pieces, self.others, strict=True)):
             # Of two equal scores the first one is predicted.
@@ -180,6 +162,10 @@ class Atoms:
     def recall(self) -> FloatArray:
         right = self.scores.argmax(axis=1) == self.index
         return np.bincount(self.index, right * self._shares, minlength=self.n_classes).astype(float)
+
+
+Law = Pieces | Atoms
+"""How rows of each class look."""
 
 
 def as_logits(scores: FloatArray) -> FloatArray:

@@ -190,13 +190,6 @@ def _chance(rows: FloatArray) -> int:
     return zlib.crc32(rows.tobytes())
 
 
-def _labels_as_source(sample: Sample, method: Method, asked: dict[str, Any]) -> Certificate:
-    """Labelled target rows stand for the source, too."""
-    places = [place for place, label in enumerate(asked["target_labels"]) if label is not None]
-    labels = [asked["target_labels"][place] for place in places]
-    return certify(sample.target[places], labels, sample.target, method=method, **asked)
-
-
 ROUTES: dict[str, Callable[[Sample, Method, dict[str, Any]], Certificate]] = {
     "rows": _rows,
     "groups": _in_groups,
@@ -208,12 +201,8 @@ ROUTES: dict[str, Callable[[Sample, Method, dict[str, Any]], Certificate]] = {
     "sheet, largest thresholds": partial(_by_sheet, stop=_at_largest),
     "sheet, first small sets": partial(_by_sheet, stop=_at_first_small),
     "sheet, left blank": partial(_by_sheet, lazy=True),
-    "labels as source": _labels_as_source,
 }
 """A new way is one more entry."""
 
 WITH_GROUPS = ("groups", "sheet", "sheet, largest thresholds", "sheet, first small sets", "sheet, left blank")
 """Ways on which rows may come in groups."""
-
-NAMED_ONLY = ("labels as source",)
-"""Ways that only worlds with a name take: few methods and options go with them."""

@@ -1,19 +1,19 @@
 """The tries of the hunt: named ones, and as many random ones as wanted. Running them on all cores."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from multiprocessing import get_context
-from typing import Any, Protocol
+from typing import Any
 from zlib import crc32
 
 import numpy as np
 
 from benchmarks import hunt_worlds as world
-from benchmarks.hunt_routes import NAMED_ONLY, ROUTES, WITH_GROUPS
+from benchmarks.hunt_routes import ROUTES, WITH_GROUPS
 from benchmarks.hunt_tries import (
     CLASS_MISS,
     CLOSED_FORM,
@@ -89,8 +89,6 @@ NAMED = {
         labelled("looks, largest thresholds", world.labels_world(340), share=1, route="sheet, largest thresholds"),
         labelled("blank rows of a sheet", world.labels_world(340), share=1, route="sheet, left blank"),
         labelled("shares and labels", world.two_kinds_world(), Subject(MIX)),
-        labelled("own source, 20", world.synthetic_world(20, 1000), share=0.2, route="labels as source"),
-        labelled("own source, 60", world.synthetic_world(60, 1500), share=0.2, route="labels as source"),
         Try("trees, used in float32", world.forest_world(20, 0.1), BY_CLASS, 0.05, floats=("float64", "float32")),
         Try("accepted, knife", world.knife_world(), ACCEPT, 0.2),
         Try("accepted, knife, counts", world.knife_world(), ACCEPT, 0.2, route="tally"),
@@ -114,10 +112,9 @@ Coins: a stream of coins laid over sorted rows always picks the same ranks. Worl
 on counts, that with score rows on rows; its mix is known, so that nothing else makes sets larger. Labels: label
 shift is false. They find a pilot that is no random choice of sorted rows, and cuts that allow a miss too many.
 Classes swapped: no pivot is on the diagonal. The others are designs: ids that are the same in every draw and rows
-that repeat, labels by patient, labels that were looked at, labels that are the source, and scores that come in
-another float type. Accepted: every rule errs a little too much, so whatever is accepted breaks the promise; or
-whatever is accepted as one label that has a limit; and labels that tie in single precision, of which another one
-would be the top label.
+that repeat, labels by patient, labels that were looked at, and scores that come in another float type. Accepted:
+every rule errs a little too much, so whatever is accepted breaks the promise; or whatever is accepted as one label
+that has a limit; and labels that tie in single precision, of which another one would be the top label.
 """
 
 
@@ -176,8 +173,7 @@ def random_try(number: int) -> Try:
     plain = set(options) <= CLOSED_FORM and subject.method != "APS"
     shifted = not (is_method and "target_labels" in options) or bool(rng.random() < 0.5)
     # Groups more often than others: they come in many ways.
-    routes = [name for name in (*ROUTES, "groups", "groups") if name not in NAMED_ONLY]
-    routes = routes if is_method else ["tally", "grid", "groups"]
+    routes = [*ROUTES, "groups", "groups"] if is_method else ["tally", "grid", "groups"]
     route = "rows" if "softmax" in options else str(rng.choice(routes))
     sizes = SIZES[rng.integers(len(SIZES))] if route in WITH_GROUPS else (1,)
     floats = FLOATS[int(rng.choice(3, p=[0.8, 0.1, 0.1]))] if is_method else FLOATS[0]
@@ -233,12 +229,8 @@ def run_draws(name: str, stage: int, draws: range) -> list[Outcome]:
     return [case.run(np.random.default_rng([stage, number, draw])) for draw in draws]
 
 
-class RunTries(Protocol):
-    """Runs so many draws of each named try."""
-
-    def __call__(self, stage: int, draws: Mapping[str, int]) -> list[Result]:
-        """Results in the order of the names."""
-        ...
+RunTries = Callable[[int, Mapping[str, int]], list[Result]]
+"""Runs so many draws of each named try, at a stage; results come in the order of the names."""
 
 
 @contextmanager
@@ -266,8 +258,3 @@ def all_cores(say: Say, *, n_workers: int | None = None) -> Iterator[RunTries]:
             return [Result.of(name, outcomes) for name, outcomes in found.items()]
 
         yield run
-
-
-def fewer_if_slow(name: str, draws: int) -> int:
-    """Draws of a try, fewer where there are many classes."""
-    return max(1, draws // FEWER) if try_of(name).world.law.n_classes >= MANY_CLASSES else draws

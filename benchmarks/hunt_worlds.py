@@ -251,14 +251,6 @@ def forest_world(trees: int, epsilon: float) -> World:
     return World("votes of trees", law, (8_000, 8_000), (0.6, 0.4), 5_000, epsilon=epsilon)
 
 
-def synthetic_world(n_classes: int, n_target: int) -> World:
-    """Many classes of an imagined classifier, no shift."""
-    made = Population.synthetic(n_classes, strength=3.0, rows_per_class=100, rng=3)
-    law = Atoms(np.asarray(made.scores, float), made.index, np.ones(len(made.index)))
-    equal = (1 / n_classes,) * n_classes
-    return World("many classes", law, (20,) * n_classes, equal, n_target)
-
-
 def long_tail_world() -> World:
     """Too many classes for linear programs, with 15 to 400 rows each; one is recognised half the time."""
     n_classes, weak, rng = 201, 100, np.random.default_rng(7)

@@ -15,7 +15,7 @@ from scipy.stats import binomtest
 
 from benchmarks.hunt import Effort, groups, hunt
 from benchmarks.hunt_laws import NEW_KIND, Atoms, Pieces
-from benchmarks.hunt_routes import NAMED_ONLY, ROUTES
+from benchmarks.hunt_routes import ROUTES
 from benchmarks.hunt_runs import (
     ACCEPT,
     DEFAULT,
@@ -91,8 +91,6 @@ DRAWS = {
     "looks, largest thresholds": 20,
     "blank rows of a sheet": 60,
     "shares and labels": 60,
-    "own source, 20": 40,
-    "own source, 60": 20,
     "accepted, knife": 40,
     "accepted, knife, counts": 30,
     "accepted, labels": 40,
@@ -121,14 +119,11 @@ def drawn(name: str, draws: int) -> Result:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMED)
 def test_named_worlds_keep_their_promise(name: str, request: pytest.FixtureRequest) -> None:
-    """Enough draws, and not too many failures. Labels as their own source are refused."""
+    """Enough draws, and not too many failures."""
     if name not in (REFUTED, *BY_LABELS):
         request.getfixturevalue("untested")
-    if not (first := drawn(name, 1)).draws:
-        assert name.startswith("own source"), first.not_offered
-        return
     result = drawn(name, DRAWS[name])
-    assert result.draws == DRAWS[name]
+    assert result.draws == DRAWS[name], result.not_offered
     assert chance(result) > SURE, f"{result.wrong[ERROR]} of {result.draws}"
     assert not name.startswith("labels") or result.wrong[ERROR], "labels use all of delta, or nearly"
     assert name != REFUTED or result.refusals == 0
@@ -176,6 +171,9 @@ def in_given_precision(scores: FloatArray) -> tuple[IntArray, FloatArray]:
     return scores.argmax(axis=1), scores.max(axis=1)
 
 
+NO_LIMITS = (("pacshift.certification.request.check_limits", lambda asked, classes: np.ones(len(classes))),)
+"""No label is limited, whatever was asked."""
+
 BREAKS: dict[str, tuple[tuple[str, Any], ...]] = {
     "accepted, knife": (  # what is seen is taken for the truth
         ("pacshift.acceptance.wealth.psi", lambda bet: 0.0 * np.asarray(bet)),
@@ -184,14 +182,12 @@ BREAKS: dict[str, tuple[tuple[str, Any], ...]] = {
     "accepted, labels": (
         ("pacshift.methods.accept.few_are_wrong", lambda wrong, n, error, delta: n and wrong <= error * n),
     ),
-    "accepted, a label": (("pacshift.methods.accept.limits_of", lambda limits, classes: np.ones(len(classes))),),
-    "accepted, a label, labels": (
-        ("pacshift.methods.accept.limits_of", lambda limits, classes: np.ones(len(classes))),
-    ),
-    "blank rows of a sheet": (("pacshift.paths.labelled.Blanks.missed", lambda blanks, cuts: 0),),
+    "accepted, a label": NO_LIMITS,
+    "accepted, a label, labels": NO_LIMITS,
+    "blank rows of a sheet": (("pacshift.paths.labelled.Blanks.count_misses", lambda blanks, cuts: 0),),
     "accepted, ties, used in float32": (
         ("pacshift.acceptance.tops.top_labels", in_given_precision),
-        ("pacshift.rows.sets.top_labels", in_given_precision),
+        ("pacshift.rows.rule.top_labels", in_given_precision),
     ),
 }
 
@@ -283,7 +279,7 @@ def tries() -> list[Try]:
 @pytest.mark.slow
 def test_every_promise_has_its_turn(tries: list[Try]) -> None:
     assert {case.subject for case in tries} == set(subjects())
-    assert {case.route for case in tries} == set(ROUTES) - set(NAMED_ONLY)
+    assert {case.route for case in tries} == set(ROUTES)
     assert {design for case in tries for design in case.designs} == set(DESIGNS)
     assert {case.world.kind for case in tries} == set(LAWS)
     assert {len(case.world.mix) for case in tries} >= {2, 3, 5, 10, 25, 60, 250}
