@@ -28,6 +28,7 @@ from pacshift.arrays import FloatArray, IntArray
 from pacshift.estimator import PACClassifier
 from pacshift.labels.labelled import sheet_scores
 from pacshift.report import render_report
+from pacshift.rows.arrow.find import ReadOptions
 from pacshift.rows.arrow.table import read_rows
 from pacshift.tally.inputs import Grouped
 
@@ -314,7 +315,7 @@ def test_a_sheet_by_group_draws_one_row_of_each_group_and_comes_back() -> None:
     assert np.array_equal(again.rows, sheet.rows)
     assert again.target_sha256 == sheet.target_sha256
     assert again.kept == sheet.kept
-    found, others = sheet_scores(read_rows(table, group="who"), again)
+    found, others = sheet_scores(read_rows(table, ReadOptions(group="who")), again)
     assert np.array_equal(found, TARGET[sheet.rows])
     assert len(others) == 200
     assert not {tuple(row) for row in found} & {tuple(row) for row in others}

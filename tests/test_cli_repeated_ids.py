@@ -46,7 +46,7 @@ def test_calibrate_and_check_by_group(folder: Path, tmp_path: Path) -> None:
     assert (checked["rows"], checked["group"]) == (300, "patient_id")
     assert "One random row of each 'patient_id' was" in good("check", out, folder / "later.parquet").stdout
     without = good("check", out, folder / "later_without.parquet")
-    assert "this table has no such column: every row counts by itself" in without.stderr
+    assert "this table has no column 'patient_id': every row counts by itself" in without.stderr
 
 
 def test_labels_of_whole_groups_are_used_and_verified(folder: Path, tmp_path: Path) -> None:

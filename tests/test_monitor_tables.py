@@ -13,6 +13,7 @@ from hospital import NAMES, USUAL, patients, table
 from pacshift import InputError, Tally, calibrate
 from pacshift.monitor.periods import CountedRows
 from pacshift.monitor.tables import PeriodRule, count_periods
+from pacshift.rows.arrow.find import ReadOptions
 from pacshift.rows.arrow.table import read_rows
 
 N = 900
@@ -21,7 +22,7 @@ TIMES = np.datetime64("2026-01-28T12:00", "s") + np.arange(N) * np.timedelta64(3
 
 
 def counted(file: Path, rule: PeriodRule, *, drop_invalid: float = 0.0, **options: Any) -> CountedRows:
-    return count_periods(read_rows(file, classes=NAMES, drop_invalid=drop_invalid), rule, **options)
+    return count_periods(read_rows(file, ReadOptions(classes=NAMES, drop_invalid=drop_invalid)), rule, **options)
 
 
 @pytest.fixture
@@ -144,7 +145,9 @@ def test_a_period_without_its_groups_is_refused(batch: int, tmp_path: Path, monk
         pa.parquet.write_table(table(bad, days=TIMES).append_column("patient", patient), path)
 
         def count(most: float) -> CountedRows:
-            rows = read_rows(path, classes=NAMES, group="patient", within=rule.keys, drop_invalid=most)
+            rows = read_rows(
+                path, ReadOptions(classes=NAMES, group="patient", drop_invalid=most), within=rule.keys
+            )
             return count_periods(rows, rule)
 
         with pytest.raises(InputError, match=said):

@@ -12,6 +12,7 @@ import pytest
 
 from pacshift import InputError, Rows, calibrate, label_sheet, prevalence, read, verify
 from pacshift.rows import fold
+from pacshift.rows.arrow.find import ReadOptions
 from pacshift.rows.arrow.table import read_rows
 from pacshift.rows.base import Batch, CheckedRows
 from pacshift.rows.memory import check_arrays
@@ -66,9 +67,9 @@ def _in_memory(
 def _in_table(
     table: Any, *, label: str | None = None, group: bool = False, target: bool = False, **how: Any
 ) -> CheckedRows:
-    asked: Any = {"label": label, "group": "patient" if group else None}
+    options = ReadOptions(label, "p_*", group="patient" if group else None, **how)
     role: Role = "target" if target else "source"
-    return read_rows(table, **asked, name=role, role=role, scores="p_*", **how)
+    return read_rows(table, options, name=role, role=role)
 
 
 @pytest.mark.parametrize("group", [False, True])

@@ -19,6 +19,7 @@ from pacshift import Certificate, InputError, Rows, Tally, calibrate, check, rea
 from pacshift.files.codec import seal
 from pacshift.monitor.periods import Period
 from pacshift.monitor.tables import PeriodRule, count_periods
+from pacshift.rows.arrow.find import ReadOptions
 from pacshift.rows.arrow.table import read_rows
 from pacshift.rows.columns import Columns
 from pacshift.tally.inputs import Grouped
@@ -181,7 +182,7 @@ def test_periods_choose_one_row_per_group_and_period(tmp_path: Path) -> None:
     file = save(TABLE.append_column("day", pa.array(days)), tmp_path / "rows.parquet")
 
     def counted(rule: PeriodRule) -> Mapping[str, Period]:
-        rows = read_rows(file, scores="p_*", group="patient", classes=(0, 1), within=rule.keys)
+        rows = read_rows(file, ReadOptions(scores="p_*", group="patient", classes=(0, 1)), within=rule.keys)
         return count_periods(rows, rule).periods
 
     found = counted(PeriodRule("month", "day"))
@@ -235,6 +236,6 @@ def test_what_is_left_out_with_groups_is_said_by_every_command(tmp_path: Path) -
     assert (json.loads(result.stdout)["dropped"], one.left_out, one.rows_read) == (48, 48, 3000)
     result = good("label", target, "--scores", "p_*", *options, "--budget", 100, "-o", tmp_path / "l.csv")
     assert "target: 10 of 3,000 rows left out (10 with scores" in result.stderr
-    rows = read_rows(target, scores="p_*", group="patient", classes=(0, 1), drop_invalid=1.0)
+    rows = read_rows(target, ReadOptions(scores="p_*", group="patient", classes=(0, 1), drop_invalid=1.0))
     counted = count_periods(rows, PeriodRule(name="t"))
     assert (counted.n_dropped, counted.n_rows) == (10, 3000)

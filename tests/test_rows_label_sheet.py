@@ -10,6 +10,7 @@ import pytest
 
 from pacshift import InputError, LabelSheet, label_sheet, read
 from pacshift.labels.labelled import sheet_scores
+from pacshift.rows.arrow.find import ReadOptions
 from pacshift.rows.arrow.table import read_rows
 from score_tables import NAMES, SCORES, save, table
 
@@ -51,7 +52,7 @@ def test_rows_that_are_left_out_keep_their_numbers(tmp_path: Path, monkeypatch: 
     with pytest.raises(
         InputError, match=r"of 300 rows; .*usable\.parquet has 270\)"
     ):  # row numbers would be other ones
-        sheet_scores(read_rows(same), made)
+        sheet_scores(read_rows(same, ReadOptions()), made)
 
 
 @pytest.mark.parametrize("drop", [False, True])
@@ -59,7 +60,9 @@ def test_scores_of_rows_whose_labels_come_back(drop: bool, tmp_path: Path, monke
     monkeypatch.setattr("pacshift.rows.arrow.source.BATCH_VALUES", 60)
     path = save(broken() if drop else whole(), tmp_path / "t.parquet")
     sheet = label_sheet(read(path, drop_invalid=float(drop)), budget=60, rng=2)
-    turned = read_rows(path, classes=NAMES[::-1], drop_invalid=float(drop))  # in the order of the source
+    turned = read_rows(
+        path, ReadOptions(classes=NAMES[::-1], drop_invalid=float(drop))
+    )  # in the order of the source
     found, others = sheet_scores(turned, sheet)
     assert np.array_equal(found, EXACT[sheet.rows][:, ::-1])
     drawn, rest = {tuple(row) for row in found}, {tuple(row) for row in others}
@@ -71,10 +74,10 @@ def test_another_table_is_refused_by_name(tmp_path: Path) -> None:
     sheet = label_sheet(read(save(whole(), tmp_path / "april.parquet")), budget=60)
     other = save(whole().take(pa.array(range(299, -1, -1))), tmp_path / "may.parquet")
     with pytest.raises(InputError, match=r"may\.parquet has other scores or another order"):
-        sheet_scores(read_rows(other), sheet)
+        sheet_scores(read_rows(other, ReadOptions()), sheet)
     fewer = save(whole()[:299], tmp_path / "fewer.parquet")
     with pytest.raises(InputError, match=r"of 300 rows; .*fewer\.parquet has 299\)"):
-        sheet_scores(read_rows(fewer), sheet)
+        sheet_scores(read_rows(fewer, ReadOptions()), sheet)
 
 
 @pytest.mark.parametrize("drop", [False, True])
@@ -83,7 +86,7 @@ def test_rows_that_the_seed_does_not_draw_are_refused(drop: bool, tmp_path: Path
     sheet = label_sheet(read(path, drop_invalid=float(drop)), budget=60, rng=2)
     for forged in (replace(sheet, rows=np.sort(sheet.rows)), replace(sheet, seed=3)):
         with pytest.raises(InputError, match=rf"its seed {forged.seed} draws from .*t\.parquet"):
-            sheet_scores(read_rows(path, drop_invalid=float(drop)), forged)
+            sheet_scores(read_rows(path, ReadOptions(drop_invalid=float(drop))), forged)
 
 
 def test_kept_columns_are_texts(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from pacshift.cli import options
-from pacshift.cli.console import BROKEN, make_table, note, plain, print_json, results
+from pacshift.cli.console import BROKEN, make_table, plain, print_json, results
 from pacshift.cli.options import basic, expert, output, tables
 from pacshift.words.numbers import DIGITS, MAX_LISTED, between, digits_against, given, mean_size, percent
 from pacshift.words.verdicts import COLOURS
@@ -42,12 +42,12 @@ def check(
     """
     import pacshift
     from pacshift.cli.certificates import label_column, warn_before_use
-    from pacshift.cli.inputs import Watch, open_table
+    from pacshift.cli.inputs import Watch
     from pacshift.rows.arrow.find import ReadOptions
+    from pacshift.rows.arrow.table import read_rows
 
     certificate = pacshift.Certificate.load(certificate_file)
     warn_before_use(certificate, model_id)
-    group = group_column(certificate, table, group)
     columns = ReadOptions(
         label=label or label_column(certificate),
         scores=reading.scores,
@@ -55,7 +55,8 @@ def check(
         group=group,
         drop_invalid=reading.drop_invalid or False,
     )
-    rows = open_table(table, columns, like=certificate, keep=False, watch=Watch(as_json))
+    rows = read_rows(table, columns, like=certificate, with_group=True, keep=False, watch=Watch(as_json))
+    group = None if rows.columns is None else rows.columns.group
     outcome = pacshift.check(certificate, rows, level=level)
     if as_json:
         print_json({**_document(certificate, outcome), "group": group})
@@ -66,22 +67,6 @@ def check(
     fine = ("kept", "within-epsilon", *(["not-proven"] if fail_on == "broken" else []))
     if outcome.verdict not in fine:  # a pipeline must stop, whatever the method had promised
         raise typer.Exit(BROKEN)
-
-
-def group_column(certificate: "Certificate", table: "list[Path]", group: str | None) -> str | None:
-    """The column that was asked for, else the one that the certificate remembers, if the table has it."""
-    remembered = None if certificate.columns is None else certificate.columns.group
-    if group is not None or remembered is None:
-        return group
-    from pacshift.rows.arrow.files import open_source
-
-    if remembered in open_source(list(table), label=None, columns=certificate.columns).schema.names:
-        return remembered
-    note(
-        f"the certificate is about one random case per {remembered!r}, but this table has no such column: every "
-        "row counts by itself. Name the column with --group if rows belong together."
-    )
-    return None
 
 
 def _document(certificate: "Certificate", outcome: "Check") -> dict[str, object]:

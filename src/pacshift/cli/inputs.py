@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from shlex import quote
@@ -85,13 +85,15 @@ def open_data(
         raise InputError("no SOURCE: name a labelled table (a file or a folder).")
     if len({path.resolve() for path in paths}) < len(paths):
         raise InputError(f"{paths[0]} is both SOURCE and TARGET. Name the new population's table as TARGET.")
+    from pacshift.rows.arrow.table import read_rows
+
     watch = Watch(silent)
-    source = open_table(paths[:1], reading, like=like, watch=watch, name="source", role="source")
+    source = read_rows(paths[:1], reading, like=like, watch=watch, name="source", role="source")
     if len(paths) < 2:
         return source, None
     reading = replace(reading, label=labels.target_label, scores=None, classes=None)
     try:
-        return source, open_table(paths[1:], reading, like=source, watch=watch, name="target", role="target")
+        return source, read_rows(paths[1:], reading, like=source, watch=watch, name="target", role="target")
     except InputError as error:  # what is wrong with both should not come one at a time
         scores = f", or name its score columns with {param('scores=')}"
         of_target = str(error).replace(scores, "")  # these are the source's
@@ -100,23 +102,6 @@ def open_data(
         except InputError as of_source:
             raise InputError(f"source: {of_source} And {of_target}") from None
         raise InputError(of_target) from None
-
-
-def open_table(paths: Sequence[Path], reading: "ReadOptions", **how: Any) -> "CheckedRows":
-    """A table as checked rows; ``how`` are other arguments of ``read_rows``."""
-    from pacshift.rows.arrow.table import read_rows
-
-    return read_rows(list(paths), **{each.name: getattr(reading, each.name) for each in fields(reading)}, **how)
-
-
-def open_on_cluster(paths: Sequence[Path], reading: "ReadOptions", engine: str, **how: Any) -> "CheckedRows":
-    """A table that a Spark cluster reads; ``how`` are other arguments of ``read_rows``."""
-    if engine not in ("spark", "yarn") and "://" not in engine and not engine.startswith("local"):
-        raise InputError(f"--engine must be arrow, spark or the master of a Spark cluster, got {engine!r}.")
-    from pacshift.rows.spark import cluster_rows
-
-    how |= {each.name: getattr(reading, each.name) for each in fields(reading)}
-    return cluster_rows(paths, master="local[*]" if engine == "spark" else engine, **how)
 
 
 def look_at_first_rows(*tables: "CheckedRows | Tally | None") -> None:

@@ -56,15 +56,16 @@ def label(
     (table,) = files
     import pacshift
     from pacshift.certification.request import check_request
-    from pacshift.cli.inputs import Watch, look_at_first_rows, open_table
+    from pacshift.cli.inputs import Watch, look_at_first_rows
     from pacshift.labels.sheet_file import require_csv
+    from pacshift.rows.arrow.table import read_rows
     from pacshift.scores.transforms import resolve_transform
 
     options.check_output(out, [table])
     require_csv(out)
     resolve_transform(promise.score or "probability")
     request = check_request(**promise.arguments())  # what the next command will ask for, before anybody labels
-    rows = open_table([table], reading.of_target(), name="target", role="target", keep=False, watch=Watch(as_json))
+    rows = read_rows([table], reading.of_target(), name="target", role="target", keep=False, watch=Watch(as_json))
     if out.is_file() and not force:
         look_at_first_rows(rows)
         raise InputError(

@@ -53,6 +53,7 @@ def plan(
     from pacshift.certification.request import check_request
     from pacshift.cli.inputs import look_at_first_rows
     from pacshift.methods import resolve_method
+    from pacshift.rows.arrow.find import ReadOptions
     from pacshift.rows.arrow.table import read_rows
 
     epsilon = EPSILON if epsilon is None else epsilon
@@ -62,7 +63,7 @@ def plan(
             raise InputError(f"{out}: unknown kind of picture. Its name must end in {', '.join(PICTURES)}.")
     if pilot.suffix == ".tally":
         raise InputError(f"{pilot} is a tally, which has no rows to draw from. Give the labelled table.")
-    chosen, rows = resolve_method(method), read_rows(pilot, label=label, scores=scores, keep=False)
+    chosen, rows = resolve_method(method), read_rows(pilot, ReadOptions(label, scores), keep=False)
     mixes = [
         mix_of_table(Path(text), rows, label, scores)
         if "=" not in text and Path(text).exists()
@@ -106,11 +107,11 @@ def mix_of_table(path: Path, pilot: "CheckedRows", label: str | None, scores: st
     """The mix of a table that is like the target: counted if it has labels, else the middle of its bounds."""
     import pacshift
     from pacshift.rows.arrow.files import open_source
+    from pacshift.rows.arrow.find import ReadOptions
     from pacshift.rows.arrow.table import read_rows
 
     has_labels = label in open_source([path], label=None, scores=scores).schema.names
-    like: dict[str, Any] = {"scores": scores, "classes": pilot.classes, "softmax": pilot.softmax}
-    rows = read_rows(path, label=label if has_labels else None, keep=False, **like)
+    rows = read_rows(path, ReadOptions(label if has_labels else None, scores, pilot.classes), keep=False)
     if has_labels:
         counts = rows.tally(soft=False).class_counts
         shares = counts / counts.sum()

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,6 +12,9 @@ from pacshift.cli import options
 from pacshift.cli.console import note, print_json, results, say_written
 from pacshift.cli.options import basic, expert, output
 from pacshift.errors import InputError
+
+if TYPE_CHECKING:
+    from pacshift.tally.inputs import Role
 
 
 class Part(StrEnum):
@@ -56,7 +59,7 @@ def tally(
     Example: pacshift tally ward.parquet --label diagnosis -o ward.tally, then elsewhere
     pacshift calibrate ward.tally clinic.tally target.tally
     """
-    from pacshift.cli.inputs import Watch, look_at_first_rows, open_on_cluster, open_table
+    from pacshift.cli.inputs import Watch, look_at_first_rows
     from pacshift.words.findings import logits_note
 
     if reading.label is None and score is not None:
@@ -66,11 +69,19 @@ def tally(
     if reading.label is not None and Part.BINS in (leave_out or ()):
         raise InputError("--leave-out bins is about a target, but with --label the table is a source.")
     options.check_output(out, table)
-    role = "target" if reading.label is None else "source"
+    role: Role = "target" if reading.label is None else "source"
+    watch = Watch(as_json)
     if engine == "arrow":
-        rows = open_table(table, reading.of_source(), name="table", role=role, watch=Watch(as_json), keep=False)
+        from pacshift.rows.arrow.table import read_rows
+
+        rows = read_rows(table, reading.of_source(), role=role, keep=False, watch=watch)
+    elif engine in ("spark", "yarn") or "://" in engine or engine.startswith("local"):
+        from pacshift.rows.spark import cluster_rows
+
+        master = "local[*]" if engine == "spark" else engine
+        rows = cluster_rows(table, reading.of_source(), master=master, name="table", role=role, watch=watch)
     else:
-        rows = open_on_cluster(table, reading.of_source(), engine, name="table", role=role, watch=Watch(as_json))
+        raise InputError(f"--engine must be arrow, spark or the master of a Spark cluster, got {engine!r}.")
     options.require_new(out, force, partial(look_at_first_rows, rows))
     kept = {part: part not in (leave_out or ()) for part in Part}
     counts = rows.tally(

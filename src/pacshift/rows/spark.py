@@ -29,7 +29,7 @@ from pacshift.rows.arrow.find import ReadOptions, find_layout
 from pacshift.rows.arrow.sets import SET, SET_SIZE, refuse_both, sets_batch
 from pacshift.rows.arrow.source import MAX_LABEL_VALUES, Records, Source
 from pacshift.rows.arrow.table import ArrowRows, read_rows, table_input
-from pacshift.rows.base import Again, Faults, FileRows, Matrix, Pass
+from pacshift.rows.base import Again, Faults, FileRows, Matrix, Pass, Watch
 from pacshift.rows.columns import Columns, require_columns
 from pacshift.rows.groups import keys_of
 from pacshift.rows.sets import shown_names
@@ -102,11 +102,10 @@ def read_frame(
     raise InputError(f"{files[0]}: Spark reads .parquet and .csv here. Convert it, or use the Arrow engine.")
 
 
-def cluster_rows(paths: Sequence[Path], *, master: str = "local[*]", **asked: Any) -> "SparkRows":
-    """Files that every worker can see, counted by the cluster at ``master``, or by this machine's cores.
-
-    ``asked`` are the arguments of ``read_rows``.
-    """
+def cluster_rows(
+    paths: Sequence[Path], options: ReadOptions, *, master: str, name: str, role: Role, watch: Watch
+) -> "SparkRows":
+    """Files that every worker can see, counted by the cluster at ``master``, or by this machine's cores."""
     if master.startswith("local"):
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers need the environment of this process
     quiet: dict[str, bool | float | int | str | None] = {
@@ -116,9 +115,9 @@ def cluster_rows(paths: Sequence[Path], *, master: str = "local[*]", **asked: An
     }
     with _in_words(master):
         session = SparkSession.builder.appName("pacshift").master(master).config(map=quiet).getOrCreate()
-        text = [column for column in (asked.get("label"), asked.get("group")) if column is not None]
+        text = [column for column in (options.label, options.group) if column is not None]
         frame: Any = read_frame(session, list(paths), text=text)
-        rows = read_rows(frame, **asked)
+        rows = read_rows(frame, options, name=name, role=role, watch=watch)
     assert isinstance(rows, SparkRows)
     rows.source.files = paths
     return replace(rows, place=master, described=", ".join(map(str, paths)))

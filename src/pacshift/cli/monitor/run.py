@@ -1,6 +1,6 @@
 """What ``pacshift monitor`` reads and files, and which certificate it is told to use."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -9,13 +9,15 @@ from pacshift.certificate import Certificate
 from pacshift.cli import options
 from pacshift.cli.certificates import require_model
 from pacshift.cli.console import note, progress
-from pacshift.cli.inputs import Watch, open_table
+from pacshift.cli.inputs import Watch
 from pacshift.cli.monitor import MonitorOptions
 from pacshift.errors import InputError
 from pacshift.monitor import Monitor
 from pacshift.monitor.periods import CountedRows, Period, PeriodName
 from pacshift.monitor.tables import PeriodRule, count_periods
 from pacshift.rows.arrow.files import list_files
+from pacshift.rows.arrow.find import ReadOptions
+from pacshift.rows.arrow.table import read_rows
 from pacshift.rows.base import CheckedRows
 from pacshift.rows.columns import Columns
 from pacshift.scores.names import shorten
@@ -35,20 +37,20 @@ def open_source(
     if certificate is not None:
         classes, softmax = how.classes or certificate.classes, how.softmax or certificate.softmax
         how = replace(how, classes=classes, softmax=softmax)
-    return open_table([path], how, name="source", role="source", watch=Watch(silent))
+    return read_rows([path], how, name="source", role="source", watch=Watch(silent))
 
 
-def read_like(reading: options.Reading, source: Tally, names: Columns | None) -> Callable[..., CheckedRows]:
-    """What reads other tables as the source was read, whose columns have these names."""
+def read_like(reading: options.Reading, source: Tally, names: Columns | None) -> ReadOptions:
+    """How other tables are read like the source, whose columns have these names."""
     scores = reading.scores if names is None else None
-    how = replace(reading.of_source(), label=None, scores=scores, columns=names)
-    return partial(open_table, reading=replace(how, classes=source.classes, softmax=source.softmax))
+    options = replace(reading.of_source(), label=None, scores=scores, columns=names)
+    return replace(options, classes=source.classes, softmax=source.softmax)
 
 
 def ingest(
     watch: Monitor,
     targets: Sequence[Path],
-    read: Callable[..., CheckedRows],
+    reading: ReadOptions,
     options: MonitorOptions,
     *,
     source: Path,
@@ -75,7 +77,7 @@ def ingest(
         called = "" if options.timestamp else options.replace or name()
         rule = PeriodRule(options.period or "month", options.timestamp, called)
         bar = partial(progress, f"counting {file.name}", silent=silent)
-        rows = read([file], keep=False, within=rule.keys, watch=lambda _rows, _doing: bar())
+        rows = read_rows([file], reading, keep=False, within=rule.keys, watch=lambda _rows, _doing: bar())
         return count_periods(rows, rule, soft=soft, in_use=watch.certificate)
 
     def refuse(file: Path, error: Exception) -> None:

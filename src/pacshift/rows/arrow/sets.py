@@ -23,6 +23,7 @@ from pacshift.files.writing import FORMULA, NUMBER, PathLike, atomic_write, chec
 from pacshift.progress import Progress
 from pacshift.rows.arrow.batch import ArrowBatch
 from pacshift.rows.arrow.files import KINDS
+from pacshift.rows.arrow.find import ReadOptions
 from pacshift.rows.arrow.source import Tables, is_frame, without_codes
 from pacshift.rows.arrow.table import ArrowRows, read_rows
 from pacshift.rows.base import Batch
@@ -139,14 +140,8 @@ def write_sets(
             f"a class name holds {_SEPARATOR!r}, which separates labels in CSV. Write .parquet instead."
         )
     refuse_both(drop_invalid, keep_invalid)
-    rows = read_rows(
-        table,
-        scores=scores,
-        by_position=by_position,
-        drop_invalid=1.0 if keep_invalid else drop_invalid,
-        like=certificate,
-        keep=False,
-    )
+    reading = ReadOptions(None, scores, None, by_position, drop_invalid=1.0 if keep_invalid else drop_invalid)
+    rows = read_rows(table, reading, like=certificate, keep=False)
     assert isinstance(rows, ArrowRows)  # there are no groups
     tables: Any = () if is_frame(table) else [table] if isinstance(table, (str, os.PathLike)) else table
     require_columns(keep, rows.column_names, taken=(SET, SET_SIZE))

@@ -106,49 +106,45 @@ def read(
     """
     return open_table(
         table,
+        ReadOptions(label, scores, classes, by_position, None, group, softmax, drop_invalid),
         like=_find_described(like),
         with_group=True,
         watch=told(progress),
-        label=label,
-        scores=scores,
-        classes=classes,
-        by_position=by_position,
-        group=group,
-        softmax=softmax,
-        drop_invalid=drop_invalid,
     )
 
 
 def read_rows(
     table: Tables,
+    options: ReadOptions,
     *,
     name: str = "table",
     role: Role | None = None,
+    like: Described | None = None,
+    with_group: bool = False,
     within: Periods | None = None,
-    **reading: Any,
+    keep: bool = True,
+    watch: Watch = unwatched,
 ) -> CheckedRows:
-    """A table as checked rows, for adapters that know what it is; ``reading`` is that of ``open_table``."""
-    rows = open_table(table, name=name, **reading)
+    """A table as checked rows, for adapters that know what it is; the rest is as in ``open_table``."""
+    rows = open_table(table, options, name=name, like=like, with_group=with_group, keep=keep, watch=watch)
     return rows.bind(name=name, role=role or ("source" if rows.has_labels else "target"), within=within)
 
 
 def open_table(
     table: Tables,
+    options: ReadOptions,
     *,
     name: str = "table",
     like: Described | None = None,
     with_group: bool = False,
     keep: bool = True,
-    grid: bool = True,
     watch: Watch = unwatched,
-    **reading: Any,
 ) -> TableRows:
     """A table whose columns are found, for every adapter: what ``read`` takes, and how messages call it.
 
-    ``reading`` are the fields of ``ReadOptions``; ``like`` gives columns, classes and the softmax together, and
-    ``with_group`` its groups. A small table stays in memory where ``keep`` says so.
+    ``like`` gives columns, classes and the softmax together, and ``with_group`` its groups. A small table stays
+    in memory where ``keep`` says so.
     """
-    options = ReadOptions(**reading)
     if like is not None:
         classes, columns = options.classes or like.classes, options.columns or like.columns
         options = replace(options, classes=classes, columns=columns, softmax=options.softmax or like.softmax)
@@ -179,7 +175,7 @@ def open_table(
             classes=layout.classes,
             softmax=check_flag(options.softmax, "softmax"),
             drop_invalid=resolve_drop(options.drop_invalid),
-            grid=grid,
+            grid=True,
             described=files or "the frame",
             watch=watch,
             source=source,
