@@ -32,8 +32,9 @@ def test_sizes_are_those_of_the_sets(n_classes: int, dtype: type, order: str, ne
     cuts = [per_class, on_a_score, np.nextafter(on_a_score, 1), np.full(n_classes, np.inf)]
     for name in ("probability", "aps"):
         transform = TRANSFORMS[name]
-        for rule in (SetRule(cut, never_empty) for cut in cuts):
-            sets, sizes = make_sets(scores, rule, transform), set_sizes(scores, rule, transform)
+        rules = [SetRule(cut, never_empty) for cut in cuts]
+        for rule, sizes in zip(rules, set_sizes(scores, rules, transform), strict=True):
+            sets = make_sets(scores, rule, transform)
             np.testing.assert_array_equal(sizes, np.bincount(sets.sum(axis=1), minlength=n_classes + 1))
     plain = TRANSFORMS["probability"]
     sums = [int(make_sets(scores, SetRule(cut), plain).sum()) for cut in cuts]
@@ -43,7 +44,7 @@ def test_sizes_are_those_of_the_sets(n_classes: int, dtype: type, order: str, ne
 def test_sizes_of_rows_that_are_not_finite_are_refused() -> None:
     scores = ScoreMatrix(np.array([[0.5, 0.5], [np.nan, 0.1]]), (0, 1))
     with pytest.raises(InputError, match="first is row 1"):
-        set_sizes(scores, SetRule(np.zeros(2)), TRANSFORMS["probability"])
+        set_sizes(scores, [SetRule(np.zeros(2))], TRANSFORMS["probability"])
 
 
 CLASSES = ("cat", "dog", "eel")

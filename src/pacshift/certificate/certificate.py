@@ -375,7 +375,7 @@ class Certificate:
         array of shape (K + 1,)
             Counts of sets by size.
         """
-        return set_sizes(self._checked(scores), self.rule, self.own_transform())
+        return set_sizes(self._checked(scores), [self.rule], self.own_transform())[0]
 
     def own_transform(self, score: TransformFunction | None = None) -> Transform:
         """What is done to scores before they are compared with the thresholds.

@@ -7,6 +7,7 @@ by a number made of its own scores, so the parts choose what the whole would.
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
+from itertools import groupby
 from operator import add
 from typing import Any
 
@@ -78,7 +79,8 @@ def sizes(rows: CheckedRows, makers: Sequence[SetMaker]) -> list[IntArray]:
 
     def of_batch(batch: Batch) -> IntArray:
         matrix = ScoreMatrix(batch.scores, rows.classes)
-        return np.array([set_sizes(matrix, one.rule, one.transform) for one in makers])
+        alike = groupby(makers, lambda maker: maker.transform)
+        return np.vstack([set_sizes(matrix, [maker.rule for maker in group], same) for same, group in alike])
 
     return list(reduce(add, rows.unlabelled().fold(of_batch, "measuring the sets")))
 

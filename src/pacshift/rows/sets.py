@@ -90,18 +90,22 @@ def label_lists(sets: BoolArray, scores: ScoreMatrix) -> list[list[Label]]:
     return [names[start:end] for start, end in pairwise(ends)]
 
 
-def set_sizes(scores: ScoreMatrix, rule: "Rule", transform: Transform) -> IntArray:
-    """How many sets hold 0, 1, ..., K labels. The sets themselves are not kept."""
-    count = rule.size_counter(_compared(scores, transform), scores.block_rows)
+def set_sizes(scores: ScoreMatrix, rules: Sequence["Rule"], transform: Transform) -> list[IntArray]:
+    """By rule, how many sets hold 0, 1, ..., K labels. The sets themselves are not kept.
+
+    Scores are transformed once for all rules: with adaptive scores that is nearly all of the time.
+    """
+    counters = [rule.size_counter(_compared(scores, transform), scores.block_rows) for rule in rules]
 
     def job(chunk: slice) -> IntArray:
-        blocks = (
-            count(_transformed(scores, transform, rows), scores.values[rows]) for rows in scores.blocks(chunk)
-        )
-        return np.asarray(np.sum(list(blocks), axis=0))
+        counts = np.zeros((len(rules), len(scores.classes) + 1), np.int64)
+        for rows in scores.blocks(chunk):
+            block = _transformed(scores, transform, rows)
+            counts += [count(block, scores.values[rows]) for count in counters]
+        return counts
 
     parts = even_slices(len(scores), BLOCK_VALUES // len(scores.classes))
-    return np.asarray(np.sum(run_all([partial(job, part) for part in parts]), axis=0))
+    return list(np.sum(run_all([partial(job, part) for part in parts]), axis=0))
 
 
 def labels_at(scores: ScoreMatrix, thresholds: Sequence[FloatArray]) -> list[int]:
