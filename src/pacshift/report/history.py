@@ -6,7 +6,7 @@ In its pictures time runs to the right, and an interval is a bar.
 import os
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import get_args
 
@@ -53,10 +53,24 @@ MAX_GAP = 12
 VERDICT_COLOURS = {"kept": TARGET, "not-proven": UNDECIDED, "broken": LIMIT}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Words:
-    """What a command line knows and a monitor does not: SOURCE, for monitor and as a table, and its options."""
+@dataclass(frozen=True, kw_only=True)
+class CommandRun:
+    """What a run of ``pacshift monitor`` knows and a monitor does not.
 
+    Parameters
+    ----------
+    gaps : sequence of Gap
+        Periods without rows.
+    not_counted : mapping of str to str
+        Files that could not be counted, each with the reason.
+    source, table : str
+        SOURCE, for ``monitor`` and as a table.
+    label, calibrate, monitor : sequence of str
+        Options of the commands that are printed after a refusal.
+    """
+
+    gaps: Sequence[Gap] = ()
+    not_counted: Mapping[str, str] = field(default_factory=dict)
     source: str = "SOURCE"
     table: str = "SOURCE"
     label: Sequence[str] = ()
@@ -69,9 +83,7 @@ def write_history_page(
     path: str | os.PathLike[str],
     *,
     overwrite: bool = True,
-    gaps: Sequence[Gap] | None = None,
-    words: Words | None = None,
-    not_counted: Mapping[str, str] | None = None,
+    run: CommandRun | None = None,
 ) -> None:
     """Write the history of a monitor as one HTML page that loads nothing and runs no scripts.
 
@@ -83,12 +95,8 @@ def write_history_page(
         The file. It is written whole or not at all.
     overwrite : bool
         Whether an existing file may be replaced.
-    gaps : sequence of Gap, optional
-        Periods without rows. Default: those between periods that have some.
-    words : Words, optional
-        For the command line: its options, with which the printed commands are complete.
-    not_counted : mapping of str to str, optional
-        Files that could not be counted, each with the reason.
+    run : CommandRun, optional
+        For the command line: what else it knows, with which the printed commands are complete.
 
     Raises
     ------
@@ -106,16 +114,13 @@ def write_history_page(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write_history_page(monitor, Path(folder) / "monitor.html")
     """
-    page = render_history(monitor, gaps=gaps, words=words, not_counted=not_counted)
-    write_page(page, path, overwrite=overwrite)
+    write_page(render_history(monitor, run=run), path, overwrite=overwrite)
 
 
 def render_history(
     monitor: Monitor,
     *,
-    gaps: Sequence[Gap] | None = None,
-    words: Words | None = None,
-    not_counted: Mapping[str, str] | None = None,
+    run: CommandRun | None = None,
 ) -> str:
     """Return the HTML page of ``write_history_page`` as text.
 
@@ -123,12 +128,8 @@ def render_history(
     ----------
     monitor : Monitor
         A monitor with at least one report.
-    gaps : sequence of Gap, optional
-        Periods without rows. Default: those between periods that have some.
-    words : Words, optional
-        For the command line: its options, with which the printed commands are complete.
-    not_counted : mapping of str to str, optional
-        Files that could not be counted, each with the reason.
+    run : CommandRun, optional
+        For the command line: what else it knows, with which the printed commands are complete.
 
     Returns
     -------
@@ -153,22 +154,22 @@ def render_history(
         raise InputError(
             "the monitor has reported on no period yet, so there is no page. Give it one: update(rows)."
         )
-    gaps, tone = monitor.gaps() if gaps is None else gaps, VERDICTS[verdicts[-1]].tone
+    is_complete, run = run is not None, run or CommandRun(gaps=monitor.gaps())
+    tone = VERDICTS[verdicts[-1]].tone
     return render(
         "history.html",
         monitor=monitor,
         history=history,
-        timeline=timeline(history, gaps),
-        gaps=gaps,
-        not_counted=not_counted or {},
+        timeline=timeline(history, run.gaps),
+        run=run,
         last_run=current_time().strftime(TIME_FORMAT),
         last=history[-1],
-        tone="limited" if not_counted and tone == "good" else tone,  # all is not well while a file is left out
+        tone="limited" if run.not_counted and tone == "good" else tone,  # all is not well while a file is left out
         counts=[(VERDICTS[one], verdicts.count(one)) for one in get_args(Verdict)],
         word_of=word_of,
         alerts=[report for report in history[:-1] if report.alert][-MAX_ALERTS:],
-        way_on=way_on(monitor, history[-1], words) if history[-1] in monitor.open_reports else (),
-        is_complete=words is not None,
+        way_on=way_on(monitor, history[-1], run) if history[-1] in monitor.open_reports else (),
+        is_complete=is_complete,
         in_use_epsilons=in_use_epsilons(history),
         no_feedback=NO_FEEDBACK,
         pictures=draw_all(_list_pictures(monitor)),
@@ -194,12 +195,11 @@ def _list_pictures(monitor: Monitor) -> dict[str, Picture]:
     return pictures
 
 
-def way_on(monitor: Monitor, report: PeriodReport, words: Words | None = None) -> tuple[str, ...]:
+def way_on(monitor: Monitor, report: PeriodReport, run: CommandRun) -> tuple[str, ...]:
     """What to type where label shift was rejected; nothing if the period is too small, or there is no state.
 
     Three commands: draw rows to label, certify sets for this period by their labels, and use these. FILE stands
-    for a file with the rows of this period alone, where there is none. Without ``words`` SOURCE stands for the
-    source, and options are missing.
+    for a file with the rows of this period alone, where there is none.
     """
     folder, request = monitor.state_folder, monitor.request
     if folder is None or report.verdict != "shift-rejected":
@@ -211,16 +211,15 @@ def way_on(monitor: Monitor, report: PeriodReport, words: Words | None = None) -
     deliveries = [each for each in monitor.deliveries if report.period in each.parts]
     files = [each.name for each in deliveries if each.name is not None and list(each.parts) == [report.period]]
     files = files if files and len(files) == len(deliveries) else ["FILE"]
-    words = Words(monitor=("--state", str(folder))) if words is None else words
     promise = ["--epsilon", repr(request.epsilon), "--delta", repr(request.delta)]
     budget, looks = str(plan.looks[-1]), ",".join(map(str, plan.looks[:-1]))
     draw = ["label", *files, "--budget", budget, *(["--looks", looks] if looks else [])]
-    certify = ["calibrate", words.table, *files, "--method", PST.name, *promise]
+    certify = ["calibrate", run.table, *files, "--method", PST.name, *promise]
     if request.class_epsilon is not None:
         certify += ["--class-epsilon", repr(request.class_epsilon)]
-    certify += [*words.calibrate, "--labelled", SHEET, "-o", BY_LABELS]
-    use = ["monitor", words.source, *files, *words.monitor, "--adopt", BY_LABELS]
-    commands = [*draw, *promise, *words.label, "-o", SHEET], certify, use
+    certify += [*run.calibrate, "--labelled", SHEET, "-o", BY_LABELS]
+    use = ["monitor", run.source, *files, *(run.monitor or ["--state", str(folder)]), "--adopt", BY_LABELS]
+    commands = [*draw, *promise, *run.label, "-o", SHEET], certify, use
     return tuple(shlex.join(["pacshift", *command]) for command in commands)
 
 

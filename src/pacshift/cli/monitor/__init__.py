@@ -123,7 +123,7 @@ def monitor(
     from pacshift.certificate.provenance import check_stamp
     from pacshift.certification.request import check_request
     from pacshift.cli.inputs import look_at_first_rows
-    from pacshift.cli.monitor.output import check_outputs, find_what_to_say, report_failure, show, words_for
+    from pacshift.cli.monitor.output import check_outputs, look_back, report_failure, show
     from pacshift.cli.monitor.run import choose_certificate, ingest, open_source, read_like
     from pacshift.methods import resolve_method
     from pacshift.methods.base import score_for
@@ -135,7 +135,7 @@ def monitor(
     watching.check()
     adopted = None if watching.adopt is None else Path(watching.adopt)  # as a rule a period, which is no file
     inputs = [source, *targets, watching.certificate_file, adopted]
-    check_outputs(out, table, inputs, watching.state)
+    outputs = check_outputs(out, table, inputs, watching.state)
     with report_failure(table, force):
         in_use = None if watching.certificate_file is None else Certificate.load(watching.certificate_file)
         if in_use is not None:
@@ -154,7 +154,7 @@ def monitor(
             for target in (target for target in targets if target.suffix != ".tally"):
                 list_files(target, lambda _file, _why: None)
 
-        for file in [out] if table is None else [out, table]:
+        for file in outputs:
             options.require_new(file, force, look)
         if isinstance(rows, Tally):
             counted, names = rows, None
@@ -177,14 +177,14 @@ def monitor(
                     soft=chosen.needs_soft,
                     silent=silent,
                 )
-            findings = find_what_to_say(watch, fail_on or (), not_counted)
-            words = words_for(ctx, source, changed(reading, softmax=counted.softmax), names)
-            write_history_page(
-                watch, out, overwrite=force, gaps=findings.gaps, words=words, not_counted=not_counted
+            like_source = changed(reading, softmax=counted.softmax)
+            findings = look_back(
+                ctx, watch, fail_on or (), not_counted, source=source, reading=like_source, names=names
             )
+            write_history_page(watch, out, overwrite=force, run=findings)
             if table is not None:
                 write_history(watch.history, table, overwrite=force, not_counted=not_counted)
-            show(watch, findings, out, table, words, as_json=as_json, quiet=quiet)
+            show(watch, findings, outputs, as_json=as_json, quiet=quiet)
             watch.confirm_delivery(findings.gaps)  # what did not get so far is told by the next run
     if findings.exit_code:
         raise typer.Exit(findings.exit_code)

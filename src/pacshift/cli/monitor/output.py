@@ -3,7 +3,7 @@
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -33,32 +33,21 @@ from pacshift.files.origin import current_time
 from pacshift.monitor import Monitor, PeriodReport
 from pacshift.monitor.calendar import Gap
 from pacshift.monitor.report import PROMETHEUS, check_history_path, in_use_epsilons, timeline, write_failed_run
-from pacshift.report.history import Words, way_on
+from pacshift.report.history import CommandRun, way_on
 from pacshift.rows.columns import Columns
 from pacshift.words.numbers import given, mean_size, percent
 from pacshift.words.verdicts import COLOURS, VERDICTS, word_of
 
-IN_JSON = (
-    *("period", "start", "end", "number", "rows", "epsilon", "delta", "in_use_number"),
-    *("verdict", "finding", "error", "accuracy", "size", "empty", "in_use_epsilon", "fresh_size"),
-)
-"""What ``--json`` says of a report, besides its intervals."""
 THEN = ("fill in their labels, and certify sets for this period", "use these sets until the cause is gone")
 """What the second and the third command are for that are printed after a refusal."""
 
 
-@dataclass(frozen=True)
-class Findings:
-    """What a run has to say: reports that nobody has seen, all gaps, and what it fails on.
+@dataclass(frozen=True, kw_only=True)
+class Findings(CommandRun):
+    """What a run has to say: what it fails on, and what the page needs to know."""
 
-    ``not_counted`` are files that cannot be counted, each with the reason.
-    """
-
-    examined: Sequence[PeriodReport]
-    gaps: Sequence[Gap]
     failed: Sequence[PeriodReport]
     failed_gaps: Sequence[Gap]
-    not_counted: Mapping[str, str]
 
     @property
     def exit_code(self) -> int:
@@ -70,18 +59,38 @@ class Findings:
         return BAD_INPUT if self.not_counted else GAP if self.failed_gaps else 0
 
 
-def find_what_to_say(watch: Monitor, fail_on: Collection[str], not_counted: Mapping[str, str]) -> Findings:
-    """What there is to say about all that was counted so far."""
-    failed = [report for report in watch.open_reports if report.alert or report.verdict in fail_on]
+def look_back(
+    ctx: typer.Context,
+    watch: Monitor,
+    fail_on: Collection[str],
+    not_counted: Mapping[str, str],
+    *,
+    source: Path,
+    reading: options.Reading,
+    names: Columns | None,
+) -> Findings:
+    """What there is to say about all that was counted so far, and the words of this command."""
     # A period that should have come by now is looked for only if it is asked for: old data end somewhere.
     until = current_time().date() if "gap" in fail_on else None
-    new_gaps = watch.new_gaps(until=until) if until else []
-    return Findings(watch.open_reports, watch.gaps(until=until), failed, new_gaps, not_counted)
+    named = f".{os.sep}{source}" if str(source).startswith("-") else str(source)
+    scores = column_words(reading, names)
+    return Findings(
+        failed=[report for report in watch.open_reports if report.alert or report.verdict in fail_on],
+        failed_gaps=watch.new_gaps(until=until) if until else [],
+        gaps=watch.gaps(until=until),
+        not_counted=not_counted,
+        source=named,
+        table="SOURCE" if source.suffix == ".tally" else named,  # only the user knows the table
+        label=[*scores, *([] if reading.group is None else ["--keep", reading.group])],
+        calibrate=[*scores, *([] if reading.label == "label" else ["--label", str(reading.label)])],
+        monitor=[*given_args(ctx, "adopt", "replace", "force", "as_json", "quiet"), "--force"],
+    )
 
 
-def check_outputs(out: Path, table: Path | None, inputs: Sequence[Path | None], state: Path | None) -> None:
-    """Refuse a page or a table that cannot be written, or would replace what the run needs, before the work."""
-    for file in [out] if table is None else [out, table]:
+def check_outputs(out: Path, table: Path | None, inputs: Sequence[Path | None], state: Path | None) -> list[Path]:
+    """The page and the table; refused if they cannot be written, or would replace what the run needs."""
+    outputs = [out] if table is None else [out, table]
+    for file in outputs:
         options.check_output(file, inputs)
         if state is not None and file.resolve().is_relative_to(state.resolve()):
             raise InputError(f"cannot write {file}: it lies in the state folder {state}. Choose another folder.")
@@ -89,6 +98,7 @@ def check_outputs(out: Path, table: Path | None, inputs: Sequence[Path | None], 
         check_history_path(table)
         if table.resolve() == out.resolve():
             raise InputError(f"--table and --out are the same file, {table}. Give them different names.")
+    return outputs
 
 
 @contextmanager
@@ -104,41 +114,25 @@ def report_failure(table: Path | None, force: bool) -> Iterator[None]:
         raise
 
 
-def words_for(ctx: typer.Context, source: Path, reading: options.Reading, names: Columns | None) -> Words:
-    """The options of this command, for the commands that it prints."""
-    once = ("adopt", "replace", "force", "as_json", "quiet")
-    named = f".{os.sep}{source}" if str(source).startswith("-") else str(source)
-    scores = column_words(reading, names)
-    return Words(
-        source=named,
-        table="SOURCE" if source.suffix == ".tally" else named,  # only the user knows the table
-        label=[*scores, *([] if reading.group is None else ["--keep", reading.group])],
-        calibrate=[*scores, *([] if reading.label == "label" else ["--label", str(reading.label)])],
-        monitor=[*given_args(ctx, *once), "--force"],
-    )
-
-
-def show(
-    watch: Monitor, findings: Findings, out: Path, table: Path | None, words: Words, *, as_json: bool, quiet: bool
-) -> None:
+def show(watch: Monitor, findings: Findings, outputs: Sequence[Path], *, as_json: bool, quiet: bool) -> None:
     """The answer: for machines, for cron, or for people."""
     for file, reason in findings.not_counted.items():
         messages().print(f"[bold red]error:[/] {plain(join_lines(f'{file} is not counted: {reason}'))}")
     if as_json:
-        files = {"page": str(out), "table": None if table is None else str(table)}
-        print_json(files | _document(watch, findings, words))
+        page, table = [*map(str, outputs), None][:2]
+        print_json({"page": page, "table": table} | _to_document(watch, findings))
     elif not quiet:
-        _print(watch, findings, words)
-        say_written(out, *([] if table is None else [table]))
+        _print_people(watch, findings)
+        say_written(*outputs)
         if not watch.history:
             note("no rows were counted.")
     elif findings.failed or findings.failed_gaps:  # cron mails what is printed: an alert is never silent
         alerts = [f"{report.period}: {word_of(report.verdict)}" for report in findings.failed]
         alerts += [f"{gap.in_words} without rows" for gap in findings.failed_gaps]
-        messages().print(f"[red]alert:[/] {plain('; '.join(alerts))}. See {plain(out)}.")
+        messages().print(f"[red]alert:[/] {plain('; '.join(alerts))}. See {plain(outputs[0])}.")
 
 
-def _document(watch: Monitor, findings: Findings, words: Words) -> dict[str, Any]:
+def _to_document(watch: Monitor, findings: Findings) -> dict[str, Any]:
     in_use, file = None, watch.current_file
     if watch.in_use is not None:
         certificate = to_document(watch.in_use.certificate)
@@ -152,21 +146,24 @@ def _document(watch: Monitor, findings: Findings, words: Words) -> dict[str, Any
         "not_counted": [{"file": file, "reason": reason} for file, reason in findings.not_counted.items()],
         "gaps": [asdict(gap) | {"failed": gap in findings.failed_gaps} for gap in findings.gaps],
         "warnings": watch.warnings(),
-        "periods": [_period_document(watch, report, words) for report in watch.history],
+        "periods": [
+            _period_to_document(report) | {"next": list(way_on(watch, report, findings))}
+            for report in watch.history
+        ],
     }
 
 
-def _period_document(watch: Monitor, report: PeriodReport, words: Words) -> dict[str, Any]:
-    document: dict[str, Any] = {name: getattr(report, name) for name in IN_JSON}
+def _period_to_document(report: PeriodReport) -> dict[str, Any]:
+    document = {field.name: getattr(report, field.name) for field in fields(report) if field.name != "fresh"}
+    document |= {"accuracy": report.accuracy, "prevalence": None, "weights": None}
     for name in ("prevalence", "weights"):
-        document[name], interval = None, getattr(report, name)
-        if interval is not None and report.fresh is not None:
+        if report.fresh is not None and (interval := getattr(report, name)) is not None:
             rows = zip(report.fresh.classes, interval.lower, interval.upper, strict=True)
             document[name] = {str(label): list(map(options.finite_or_none, ends)) for label, *ends in rows}
-    return document | {"next": list(way_on(watch, report, words))}
+    return document
 
 
-def _print(watch: Monitor, findings: Findings, words: Words) -> None:
+def _print_people(watch: Monitor, findings: Findings) -> None:
     epsilons, console = in_use_epsilons(watch.history), results()
     size = f"labels per set at {given(epsilons[0])}" if len(epsilons) == 1 else "labels per set"
     fresh = f"with new certificate at {given(watch.request.epsilon)}"
@@ -189,10 +186,10 @@ def _print(watch: Monitor, findings: Findings, words: Words) -> None:
     console.print(shown)
     for gap in findings.failed_gaps:
         console.print(f"[red]no rows:[/] {plain(gap.in_words)}.")
-    for report in (report for report in findings.examined if report.verdict != "kept"):
+    for report in (report for report in watch.open_reports if report.verdict != "kept"):
         colour = COLOURS[VERDICTS[report.verdict].tone]
         console.print(f"[{colour}]{plain(report.period)}: {word_of(report.verdict)}.[/] {plain(report.finding)}")
-        if commands := way_on(watch, report, words):
+        if commands := way_on(watch, report, findings):
             where = " (FILE: a file with the rows of this period alone)" if "FILE" in commands[0].split() else ""
             for step, command in zip((f"What to do: draw rows to label{where}", *THEN), commands, strict=True):
                 console.print(f"  {step}:")
