@@ -124,7 +124,7 @@ def test_every_kind_has_the_same_samples(make: Maker, table: pd.DataFrame, group
     found, wanted = (fold.sample(*pair, fold.both(*pair, soft=False, bins=False)) for pair in pairs)
     for name in ("source", "labels", "target"):
         assert np.array_equal(getattr(found, name), getattr(wanted, name))
-    for one, other in zip(fold.labelled(pairs[0][1]), fold.labelled(pairs[1][1]), strict=True):
+    for one, other in zip(fold.read_labelled_rows(pairs[0][1]), fold.read_labelled_rows(pairs[1][1]), strict=True):
         assert np.array_equal(np.sort(one, axis=0), np.sort(other, axis=0))  # samples have an order of their own
     planned, expected = (fold.plan_after_refusal(*pair) for pair in pairs)
     assert len(planned.source) == len(expected.source)
@@ -158,7 +158,7 @@ def test_rows_that_cannot_be_used_are_counted_by_file(table: pd.DataFrame, tmp_p
 
 def test_a_view_without_labels_shares_what_was_read_and_chosen(table: pd.DataFrame, monkeypatch: Any) -> None:
     rows: Any = _in_table(table, target=True, label="some", group=True)
-    view = rows.unlabelled()
+    view = rows.without_labels()
     assert view.choice is rows.choice
     assert view.rows.kept is rows.rows.kept
     seen = list(view.fold(lambda batch: batch.labels, "measuring the sets"))

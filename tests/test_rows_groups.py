@@ -57,7 +57,7 @@ def test_files_batches_and_order_do_not_matter(tmp_path: Path, monkeypatch: pyte
     assert counted(tmp_path) == in_memory()
     unlabelled = read(tmp_path, group="patient", scores="p_*").bind(name="target", role="target")
     assert unlabelled.tally() == Rows(SCORES, groups=PATIENTS).tally()
-    assert (unlabelled.last.n_given, unlabelled.last.n_rows) == (N_GROUPS, N_ROWS)
+    assert (unlabelled.last_scan.n_given, unlabelled.last_scan.n_rows) == (N_GROUPS, N_ROWS)
     assert unlabelled.columns == Columns(("p_0", "p_1"), None, "patient")
 
 
@@ -105,7 +105,7 @@ def test_rows_without_a_group_are_refused_or_left_out_aloud() -> None:
     found = table.bind(name="source", role="source")
     kept = np.array([name is not None for name in ids])
     assert found.tally() == Rows(SCORES[kept], LABELS[kept], groups=PATIENTS[kept]).tally(grid=True)
-    assert (found.last.n_rows, found.last.faults.n_rows) == (N_ROWS, 30)
+    assert (found.last_scan.n_rows, found.last_scan.faults.n_rows) == (N_ROWS, 30)
 
 
 def test_rows_that_cannot_be_used_are_not_chosen() -> None:

@@ -42,7 +42,7 @@ def test_rows_that_are_left_out_keep_their_numbers(tmp_path: Path, monkeypatch: 
         label_sheet(read(path), budget=50)
     rows = read(path, drop_invalid=1.0)
     made = label_sheet(rows, budget=270, rng=0, keep=["id"])
-    assert rows.bind(name="target", role="target").last.faults.n_rows == 30
+    assert rows.bind(name="target", role="target").last_scan.faults.n_rows == 30
     assert made.n_target == 300
     assert sorted(made.rows.tolist()) == [row for row in range(300) if row % 10]
     assert made.kept["id"] == tuple(str(row + 7) for row in made.rows)

@@ -79,7 +79,7 @@ def test_counts_equal_those_of_memory(frame: Any) -> None:
     assert read(spread).tally() == Tally.from_target(SCORES, classes=CLASSES)
     rows: Any = read(frame, label="number", scores="listed")
     assert rows.tally("margin") == Tally.from_scores(SCORES, LABELS, grid=True, score="margin")
-    last = rows.bind(name="source", role="source").last
+    last = rows.bind(name="source", role="source").last_scan
     assert (last.n_given, last.n_rows) == (N_ROWS, N_ROWS)
     with pytest.raises(InputError, match="counted there and never read here"):
         rows.arrays()
@@ -97,7 +97,7 @@ def test_one_row_of_each_group_is_the_one_of_memory(spark: Any, frame: Any) -> N
     found = read(owned.repartition(5), label="label", group="owner")
     assert found.tally() == in_memory(groups=owners)
     bound: Any = found.bind(name="source", role="source")
-    assert (bound.last.n_given, bound.last.n_rows) == (3000, N_ROWS)
+    assert (bound.last_scan.n_given, bound.last_scan.n_rows) == (3000, N_ROWS)
     assert bound.columns.group == "owner"
     assert read(owned, group="owner").tally() == Rows(SCORES, classes=CLASSES, groups=owners).tally()
     holes = owned.withColumn("owner", when(col("id") >= 100, col("owner")))

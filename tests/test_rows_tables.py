@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from pacshift import InputError, Tally, read
 from pacshift.arrays import FloatArray, IntArray
-from pacshift.parallel import cores, map_ordered
+from pacshift.parallel import cores, map_in_order
 from pacshift.rows.arrow import formats
 from pacshift.rows.arrow.find import class_names
 from pacshift.tally import stores
@@ -134,7 +134,7 @@ def test_only_a_few_jobs_run_ahead_of_the_reader() -> None:
             asked.append(number)
             yield lambda number=number: number  # type: ignore[misc]
 
-    for result in map_ordered(jobs()):
+    for result in map_in_order(jobs()):
         assert len(asked) - result <= cores() + 3
     assert asked == list(range(100))
 

@@ -21,7 +21,7 @@ from commands import bad, good, make_tables, run
 from pacshift import Certificate, Tally, calibrate, read
 from pacshift.errors import InputError
 from pacshift.rows.arrow.batch import Layout
-from pacshift.rows.base import BAD_SCORES, WITHOUT_LABEL, Faults, FileRows, Pass
+from pacshift.rows.base import BAD_SCORES, WITHOUT_LABEL, Faults, FileRows, ScanReport
 from pacshift.tally.inputs import MAX_INPUTS, Input, sum_left_out
 from pacshift.tally.same_rows import MIN_NUMBERS, counts_sha256, list_inputs
 from score_tables import labelled, save
@@ -97,7 +97,7 @@ def test_a_cluster_says_what_was_left_out_of_one_path_or_of_all_together(tmp_pat
             kept=None,
         )
         faults = Faults(n_bad, Counter({WITHOUT_LABEL: n_bad}))
-        found: tuple[Input, ...] = rows.inputs(Pass({"": FileRows(4 + n_bad, 4, faults)}), {})
+        found: tuple[Input, ...] = rows.inputs(ScanReport({"": FileRows(4 + n_bad, 4, faults)}), {})
         return found
 
     (one,) = inputs(3, paths[0])

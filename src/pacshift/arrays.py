@@ -28,8 +28,8 @@ else:
         def __get__(self, instance: Any, owner: Any = None) -> Any:
             if instance is None:
                 return self
-            found = instance.__dict__[self.attrname] = self.func(instance)  # found there from now on
-            return found
+            value = instance.__dict__[self.attrname] = self.func(instance)  # found there from now on
+            return value
 
     class _SciPy:
         """SciPy, imported when first used: a service that only makes sets need not have it installed."""
@@ -38,8 +38,8 @@ else:
 
         def __getattr__(self, name: str) -> Any:
             with self._lock:  # another thread may be loading a part that this one needs too
-                found = self.__dict__[name] = getattr(importlib.import_module("scipy"), name)
-            return found
+                part = self.__dict__[name] = getattr(importlib.import_module("scipy"), name)
+            return part
 
     scipy = _SciPy()
     if hasattr(os, "register_at_fork"):  # a child of a process that is loading it would wait for ever

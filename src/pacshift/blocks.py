@@ -55,7 +55,7 @@ MOST_ROWS = 10**15
 Result = TypeVar("Result")
 
 
-def checked(
+def check_arguments(
     block: Callable[..., Result], together: Callable[..., None] | None = None, **checks: Callable[[Any, str], Any]
 ) -> Callable[..., Result]:
     """``block``, which says what it does, on arguments that are checked one by one, and some of them ``together``.
@@ -66,13 +66,13 @@ def checked(
 
     @wraps(block)
     def call(*args: Any, **more: Any) -> Result:
-        given = parameters.bind(*args, **more)
-        for name, value in given.arguments.items():
+        bound = parameters.bind(*args, **more)
+        for name, value in bound.arguments.items():
             if name in checks:
-                given.arguments[name] = checks[name](value, name)
+                bound.arguments[name] = checks[name](value, name)
         if together is not None:
-            together(*list(given.arguments.values())[:2])
-        return block(*given.args, **given.kwargs)
+            together(*list(bound.arguments.values())[:2])
+        return block(*bound.args, **bound.kwargs)
 
     return call
 
@@ -86,19 +86,19 @@ def _numbers(values: Any, name: str, what: str = "numbers") -> FloatArray:
 
 def _counts(values: Any, name: str) -> IntArray:
     _numbers(values, name, "whole numbers")
-    found = np.asarray(values)
-    if found.dtype.kind not in "iuf" or not ((found >= 0) & (found <= MOST_ROWS) & (found % 1 == 0)).all():
+    counts = np.asarray(values)
+    if counts.dtype.kind not in "iuf" or not ((counts >= 0) & (counts <= MOST_ROWS) & (counts % 1 == 0)).all():
         raise InputError(
             f"{name} must be whole numbers, 0 to {MOST_ROWS:.0e}, got {values!r}. Count rows, do not give shares."
         )
-    return found.astype(np.int64)
+    return counts.astype(np.int64)
 
 
 def _count(value: Any, name: str) -> int:
-    found = _counts(value, name)
-    if found.ndim:
-        raise InputError(f"{name} must be one number, got the shape {found.shape}.")
-    return int(found)
+    count = _counts(value, name)
+    if count.ndim:
+        raise InputError(f"{name} must be one number, got the shape {count.shape}.")
+    return int(count)
 
 
 def _number_of_classes(value: Any, name: str) -> int:
@@ -108,10 +108,10 @@ def _number_of_classes(value: Any, name: str) -> int:
 
 
 def _ridge(value: Any, name: str) -> float:
-    found = _numbers(value, name)
-    if found.ndim or not 0 <= found < np.inf:
+    ridge = _numbers(value, name)
+    if ridge.ndim or not 0 <= ridge < np.inf:
         raise InputError(f"{name} must be 0 or more, got {value!r}.")
-    return float(found)
+    return float(ridge)
 
 
 def _form(value: Any, name: str) -> Any:
@@ -143,8 +143,8 @@ def _within_total(count: IntArray, total: IntArray) -> None:
         )
 
 
-def _square(*given: Any) -> None:
-    confusion, target = (np.asarray(one.upper if isinstance(one, Interval) else one, float) for one in given)
+def _square(*arrays: Any) -> None:
+    confusion, target = (np.asarray(one.upper if isinstance(one, Interval) else one, float) for one in arrays)
     if target.ndim != 1 or confusion.shape != (len(target), len(target)):
         raise InputError(
             "confusion must be of shape (K, K), predicted classes in rows and true ones in columns, and target of "
@@ -159,13 +159,13 @@ def _square(*given: Any) -> None:
 _RATES: dict[str, Any] = {"epsilon": check_rate, "delta": check_rate}
 _COUNTED: dict[str, Any] = {"confusion": _counts, "target": _counts}
 _BOXES: dict[str, Any] = {"confusion": _box, "target": _box}
-split_delta = checked(ps_w.split_delta, n_classes=_number_of_classes, **_RATES)
-clopper_pearson = checked(bounds.clopper_pearson, _within_total, count=_counts, total=_counts, **_RATES)
-binomial_cut = checked(bounds.binomial_cut, total=_count, **_RATES)
-eliminate = checked(weight_box.eliminate, _square, form=_form, **_BOXES)
-hull = checked(weight_box.hull, _square, **_BOXES)
-bbse_soft = checked(point_weights.bbse_soft, _square, confusion=_numbers, target=_numbers, ridge=_ridge)
-prevalence_region = checked(region.prevalence_region, _square, **_COUNTED, **_RATES)
+split_delta = check_arguments(ps_w.split_delta, n_classes=_number_of_classes, **_RATES)
+clopper_pearson = check_arguments(bounds.clopper_pearson, _within_total, count=_counts, total=_counts, **_RATES)
+binomial_cut = check_arguments(bounds.binomial_cut, total=_count, **_RATES)
+eliminate = check_arguments(weight_box.eliminate, _square, form=_form, **_BOXES)
+hull = check_arguments(weight_box.hull, _square, **_BOXES)
+bbse_soft = check_arguments(point_weights.bbse_soft, _square, confusion=_numbers, target=_numbers, ridge=_ridge)
+prevalence_region = check_arguments(region.prevalence_region, _square, **_COUNTED, **_RATES)
 
 
 def bbse(confusion: ArrayLike, target: ArrayLike, *, ridge: float = 0.0) -> FloatArray:
@@ -260,9 +260,9 @@ def pac_threshold(scores: ArrayLike, *, epsilon: float, delta: float) -> float:
     """
     values = _numbers(scores, "scores")
     if values.ndim != 1 or not np.isfinite(values).all():
-        found = f"the shape {values.shape}" if values.ndim != 1 else "NaN or infinity"
+        problem = f"the shape {values.shape}" if values.ndim != 1 else "NaN or infinity"
         raise InputError(
-            f"{param('scores')} must be one finite number per row, got {found}. Leave out rows without one."
+            f"{param('scores')} must be one finite number per row, got {problem}. Leave out rows without one."
         )
     cut = binomial_cut(len(values), epsilon=epsilon, delta=delta)
     return -np.inf if cut < 0 else float(np.sort(values)[cut])

@@ -268,7 +268,7 @@ def compare(
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore", UserWarning)  # the row says it, or it was said above
                     # Where rows are not at hand, sizes would take one more pass each.
-                    has_rows = target_rows.again == "cheap"
+                    has_rows = target_rows.reread_cost == "cheap"
                     answers.append(certify(rows, method, fitting, tested=tested, with_sizes=has_rows))
             except PacshiftError as problem:
                 answers.append(problem)

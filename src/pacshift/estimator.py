@@ -306,7 +306,7 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
         NotCalibratedError
             If the last ``fit`` or ``calibrate`` left no certificate.
         """
-        certificate = self._calibrated()
+        certificate = self._require_certificate()
         sets = certificate.sets(self._scores(X))
         chosen: dict[str, str] = getattr(self, "_sklearn_output_config", {})
         library = chosen.get("transform", get_config()["transform_output"])
@@ -330,7 +330,7 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
         NotCalibratedError
             If the last ``fit`` or ``calibrate`` left no certificate.
         """
-        return self._calibrated().labels(self._scores(X))
+        return self._require_certificate().labels(self._scores(X))
 
     def set_output(self, *, transform: Output | None = None) -> PACClassifier:
         """Choose what ``predict_set`` returns, as scikit-learn's transformers choose what ``transform`` returns.
@@ -423,7 +423,7 @@ class PACClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type
             self._failure = f" (its last {step} ended with {type(error).__name__}: {error})"
             raise
 
-    def _calibrated(self) -> Certificate:
+    def _require_certificate(self) -> Certificate:
         self._model()
         certificate: Certificate | None = getattr(self, "certificate_", None)
         if certificate is None:

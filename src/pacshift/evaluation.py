@@ -82,8 +82,8 @@ class EvaluationCounts:
         hit = sets[np.arange(len(sets)), index]
         labels = np.bincount(index, sizes, minlength=n_classes).astype(np.int64)
         rows, misses = (np.bincount(part, minlength=n_classes) for part in (index, index[~hit]))
-        one = sizes == 1
-        alone, wrong = sets[one].sum(axis=0), sets[one & ~hit].sum(axis=0)
+        is_alone = sizes == 1
+        alone, wrong = sets[is_alone].sum(axis=0), sets[is_alone & ~hit].sum(axis=0)
         return cls(rows, misses, labels, int((sizes == 0).sum()), alone, wrong)
 
     def __add__(self, other: EvaluationCounts) -> EvaluationCounts:

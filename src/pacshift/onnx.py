@@ -148,10 +148,10 @@ class _Graph:
             producer_version=PACSHIFT_VERSION,
             doc_string=self._certificate.explain(full=True),
         )
-        made = self._certificate
-        facts = {name: str(getattr(made, name)) for name in ("method", "epsilon", "delta", "guarantee")}
-        facts["classes"] = json.dumps(list(made.classes), ensure_ascii=False)
-        facts["checksum"] = str(to_document(made)[CHECKSUM])
+        certificate = self._certificate
+        facts = {name: str(getattr(certificate, name)) for name in ("method", "epsilon", "delta", "guarantee")}
+        facts["classes"] = json.dumps(list(certificate.classes), ensure_ascii=False)
+        facts["checksum"] = str(to_document(certificate)[CHECKSUM])
         helper.set_model_props(model, facts)
         return model
 

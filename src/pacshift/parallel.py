@@ -16,7 +16,7 @@ from pacshift.arrays import scipy
 _Result = TypeVar("_Result")
 
 
-def map_ordered(jobs: Iterable[Callable[[], _Result]], *, n_ahead: int | None = None) -> Iterator[_Result]:
+def map_in_order(jobs: Iterable[Callable[[], _Result]], *, n_ahead: int | None = None) -> Iterator[_Result]:
     """Results in the order of the jobs; only a few jobs run ahead of the reader, so memory stays bounded."""
     n_workers = cores()
     max_waiting = n_workers + 1 if n_ahead is None else n_ahead

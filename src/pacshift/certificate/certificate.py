@@ -315,8 +315,8 @@ class Certificate:
 
     def _of_batches(self, rows: Rows | CheckedRows, make: Callable[[Any], Any]) -> list[Any]:
         """What is made of the scores of each batch of rows, all rows of each group."""
-        every = self._bind(rows).every.unlabelled()
-        return list(every.fold(lambda batch: make(batch.given), "measuring the sets"))
+        every = self._bind(rows).every.without_labels()
+        return list(every.fold(lambda batch: make(batch.raw_scores), "measuring the sets"))
 
     def _checked(self, scores: ScoresLike | ScoreMatrix) -> ScoreMatrix:
         """Scores as a matrix of the kind that the thresholds belong to."""

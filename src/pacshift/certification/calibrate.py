@@ -21,7 +21,7 @@ from pacshift.methods import Method, resolve_method
 from pacshift.methods.base import score_for
 from pacshift.mix.prevalence import KnownMix
 from pacshift.progress import Progress
-from pacshift.rows.base import CheckedRows, unwatched
+from pacshift.rows.base import CheckedRows, no_progress
 from pacshift.rows.rows import Rows
 from pacshift.scores.transforms import TransformFunction, resolve_transform
 from pacshift.tally import Tally
@@ -190,7 +190,7 @@ def run_calibration(
     transform = resolve_transform(score_for(chosen, score))
     data = count(source, target, chosen, request, transform, labelled=labelled)
     rows = None if isinstance(source, Tally) else source
-    if progress is None and (rows is None or rows.watch is unwatched):
+    if progress is None and (rows is None or rows.watch is no_progress):
         for note in logits_note(data.tally):  # nobody may look at the notes; Python prints this by default
             logger.warning(note)
     shown = nullcontext(progress) if rows is None or progress else rows.watch(rows, "finding thresholds (%)")

@@ -209,8 +209,8 @@ def check(
             scores, labels, name="check", classes=classes, columns=names, softmax=certificate.softmax
         )
     if sets is None:
-        (counts,) = misses(rows, [lambda batch: certificate.sets_of_rows(batch.given)])
-        if rows.again != "never":  # copies would count as evidence
+        (counts,) = misses(rows, [lambda batch: certificate.sets_of_rows(batch.raw_scores)])
+        if rows.reread_cost != "never":  # copies would count as evidence
             check_repeats(rows.tally(certificate.own_transform(), soft=False), name="check")
         return _judge(certificate, counts, level, _seen_as(certificate, rows))
     if not len(sets) or sets.shape[1:] != (len(classes),):
@@ -228,7 +228,7 @@ def check(
 def _seen_as(certificate: Certificate, rows: CheckedRows) -> Role | None:
     """As what the certificate was made from these rows, if it was. Only as many rows are looked at again."""
     inputs, counting = certificate.provenance.inputs, certificate.provenance.counting
-    files, named = rows.last.files, [part for part in inputs if part.name is not None]
+    files, named = rows.last_scan.files, [part for part in inputs if part.name is not None]
     n_rows = {file.n_rows for file in files.values()}
     if any(part.rows_read in n_rows for part in named):
         with rows.hashes() as hashes:
@@ -236,9 +236,11 @@ def _seen_as(certificate: Certificate, rows: CheckedRows) -> Role | None:
                 for part in named:
                     if part.rows_read == files[file].n_rows and part.sha256 == digest.result():
                         return part.role
-    if rows.again != "cheap":
+    if rows.reread_cost != "cheap":
         return None
-    known = {part.role: part.sha256 for part in inputs if part.name is None and part.rows == rows.last.n_given}
+    known = {
+        part.role: part.sha256 for part in inputs if part.name is None and part.rows == rows.last_scan.n_given
+    }
     if known.get("source"):
         grid, predicted = counting.grid, certificate.predicted_counts is not None
         counted = rows.tally(certificate.own_transform(), soft=False, grid=grid, predicted=predicted)
@@ -261,7 +263,7 @@ def _judge(certificate: Certificate, counts: EvaluationCounts, level: float, see
     def name_classes(marked: BoolArray) -> tuple[Label, ...]:
         return tuple(classes[label] for label in np.flatnonzero(marked).tolist())
 
-    errors, judged = certificate.rule.judged(counts)
+    errors, judged = certificate.rule.judge(counts)
     n_missed, n_judged = int(errors.sum()), int(judged.sum())
     interval = clopper_pearson(n_missed, n_judged, delta=1 - level)
     # The most misses whose interval lies below epsilon, and the most hits whose interval lies above it.

@@ -143,7 +143,7 @@ def count(
         return replace(data, labelled=split_by_sheet(source, target, labelled, transform, tally, request))
     if target is None or target.labels != "some":
         return data
-    scores, labels, others = fold.labelled(target)
+    scores, labels, others = fold.read_labelled_rows(target)
     to_plan = fold.to_plan(source, others)
     return replace(data, labelled=split_at_random(scores, labels, to_plan, transform, tally, request))
 
@@ -156,9 +156,9 @@ def with_row_access(
     counting: Counting | None = None,
 ) -> CalibrationData:
     """The counts with rows that are read again, where it does not take too long."""
-    if target is None or "never" in (source.again, target.again):
+    if target is None or "never" in (source.reread_cost, target.reread_cost):
         return CalibrationData(tally, transform=transform)
-    is_cheap = source.again == target.again == "cheap"
+    is_cheap = source.reread_cost == target.reread_cost == "cheap"
     sizes = samples = is_cheap or tally.n_source + tally.n_target <= MAX_ROWS_READ_TWICE
     if counting is not None:
         sizes, samples = counting.rows, counting.sample

@@ -38,7 +38,7 @@ def compare(
     rates: dict[str, Any] = {"epsilon": epsilon, "delta": delta}
     compared = pacshift.compare(*data, **rates)
     if as_json:
-        print_json({**rates, "rows": data[1].last.n_given, "methods": list(map(asdict, compared.rows))})
+        print_json({**rates, "rows": data[1].last_scan.n_given, "methods": list(map(asdict, compared.rows))})
         return
     shown = make_table(*compared.columns, left=2)
     for row in compared.rows:

@@ -47,9 +47,9 @@ class Watch:
         if doing not in ("counting", "checking", "drawing rows") or rows.name in self.names_told:
             return
         self.names_told.add(rows.name)
-        faults = rows.last.faults
-        note_left_out_rows(rows.name, faults.n_rows, rows.last.n_rows - faults.n_rows, faults.why)
-        if rows.again == "dear" and rows.labels == "all" and rows.grouped is None and not self.silent:
+        faults = rows.last_scan.faults
+        note_left_out_rows(rows.name, faults.n_rows, rows.last_scan.n_rows - faults.n_rows, faults.why)
+        if rows.reread_cost == "expensive" and rows.labels == "all" and rows.grouped is None and not self.silent:
             tell_repeated_ids(rows)
 
 
@@ -107,11 +107,11 @@ def open_data(
 def look_at_first_rows(*tables: "CheckedRows | Tally | None") -> None:
     """Refuse rows that a verb would refuse later, as far as the first rows show it."""
     for table in tables:
-        if table is None or isinstance(table, Tally) or table.again == "never":
+        if table is None or isinstance(table, Tally) or table.reread_cost == "never":
             continue
         rows: CheckedRows = getattr(table, "rows", table)  # of groups all rows
         for batch in islice(rows.batches(), 1):
-            _ = batch.given, batch.labels
+            _ = batch.raw_scores, batch.labels
             may_drop = float(rows.drop_invalid > 0)  # whether that is too many, all rows say
             batch.faults.raise_if_any(rows.classes, drop_invalid=may_drop, n_rows=batch.faults.n_rows)
 

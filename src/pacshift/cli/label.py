@@ -87,7 +87,11 @@ def label(
     command = shlex.join(["pacshift", "calibrate", "SOURCE", str(table), *again])  # only the user knows SOURCE
     if as_json:
         numbers = {"rows": len(draw.rows), "pilot": draw.n_pilot, "looks": list(draw.looks), "seed": draw.seed}
-        target = {"target_rows": draw.n_target, "dropped": rows.last.faults.n_rows, "classes": list(rows.classes)}
+        target = {
+            "target_rows": draw.n_target,
+            "dropped": rows.last_scan.faults.n_rows,
+            "classes": list(rows.classes),
+        }
         print_json({"sheet": str(out), **numbers, **target, "next": command})
     else:
         _show(draw, rows, out, command)

@@ -90,9 +90,9 @@ def tally(
     for text in logits_note(counts):  # no certificate will say it
         note(text)
     (counts if kept[Part.INPUTS] else replace(counts, inputs=())).save(out)
-    n_rows, n_usable = rows.last.n_given, rows.last.n_rows - rows.last.faults.n_rows
+    n_rows, n_usable = rows.last_scan.n_given, rows.last_scan.n_rows - rows.last_scan.faults.n_rows
     if as_json:
-        left_out = {"dropped": rows.last.faults.n_rows, "dropped_why": dict(rows.last.faults.why)}
+        left_out = {"dropped": rows.last_scan.faults.n_rows, "dropped_why": dict(rows.last_scan.faults.why)}
         facts = {"n_source": counts.n_source, "n_target": counts.n_target, "classes": list(counts.classes)}
         print_json({"tally": str(out), "rows": n_rows, **left_out, "rows_in_all": n_usable, **facts})
     else:

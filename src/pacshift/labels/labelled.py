@@ -99,11 +99,11 @@ def count_labelled_rows(
         labelled = _at_look(labelled_rows, look, scores, labels, None, plain, tally)
         tested = _find_test_rows(labelled_rows, labels, look)
     elif target.labels == "some":
-        scores, labels, others = fold.labelled(target)
+        scores, labels, others = fold.read_labelled_rows(target)
         labelled, tested = LabelledTarget.of_tally(_count(scores, labels, plain, tally)), np.arange(len(labels))
     else:
         return None
-    if source.again != "never":
+    if source.reread_cost != "never":
         require_unseen(fold.to_plan(source, others).chance_to_see(scores[tested]))
     return labelled
 
@@ -114,7 +114,7 @@ def sheet_scores(target: CheckedRows, sheet: LabelSheet) -> tuple[Matrix, Matrix
     An InputError if this is another target, or if the sheet's seed draws other rows.
     """
     draw = RowDraw(len(sheet.rows), sheet.seed, len(target.classes))
-    scores = fold.pick(target, sheet.rows, lambda batch: draw.add(batch.given, batch.kept))
+    scores = fold.pick(target, sheet.rows, lambda batch: draw.add(batch.raw_scores, batch.kept))
     sheet.require_target(draw, target.numbers, target.described)
     return scores
 

@@ -612,11 +612,11 @@ def _drawn(rows: CheckedRows, plan: SheetPlan, seed: int, keep: Sequence[str] = 
     draw = RowDraw(plan.looks[-1], seed, len(rows.classes))
 
     def read(batch: Batch) -> Batch:
-        _ = batch.given  # on all cores; what follows is one batch after the other
+        _ = batch.raw_scores  # on all cores; what follows is one batch after the other
         return batch
 
     for batch in rows.fold(read, "drawing rows", every=True):
-        draw.add(batch.given, batch.kept)
+        draw.add(batch.raw_scores, batch.kept)
     if draw.n_usable < draw.budget:
         raise InputError(
             f"{param('budget')} must not exceed the target: {draw.budget:,} rows to label, but the target has "

@@ -265,7 +265,7 @@ class Monitor:
         rows, source = target, self._source
         if not isinstance(rows, Tally):
             rows = bind_rows(rows, name="period", role="target", classes=source.classes, softmax=source.softmax)
-        tally = rows if isinstance(rows, Tally) else rows.unlabelled().tally(soft=self._method.needs_soft)
+        tally = rows if isinstance(rows, Tally) else rows.without_labels().tally(soft=self._method.needs_soft)
         with self.one_step():
             numbers = map(str, itertools.count(len(self._saved.periods) + 1))
             name = (

@@ -84,7 +84,7 @@ def count_periods(
             f"outside the years {FIRST_YEAR} to {LAST_YEAR} (9999-12-31 often stands for none). Correct them, or "
             f"leave the rows out with {param('drop_invalid=True')}."
         )
-    n_rows, n_dropped = rows.last.n_rows, rows.last.faults.n_rows + counts.n_undated
+    n_rows, n_dropped = rows.last_scan.n_rows, rows.last_scan.faults.n_rows + counts.n_undated
     require_few(n_dropped, n_rows, rows.drop_invalid, f"{plural(n_dropped, 'row')} cannot be used")
     choice = rows.choice if isinstance(rows, OnePerGroup) else None
     n_lost = {} if choice is None else choice.n_lost
@@ -121,7 +121,7 @@ class _ByPeriod:
 
     def add(self, batch: Any) -> bool:
         """Count the usable rows of a batch."""
-        keys, scores = self.rule.keys(batch), batch.given
+        keys, scores = self.rule.keys(batch), batch.raw_scores
         if batch.kept is not None:
             unusable = np.unique(keys[~batch.kept], return_counts=True)
             with self._lock:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from pacshift.arrays import BoolArray, IntArray, KeyArray, Label
 from pacshift.defaults import DROPPED_SHARE
 from pacshift.errors import InputError, param
-from pacshift.parallel import map_ordered
+from pacshift.parallel import map_in_order
 from pacshift.progress import Progress
 from pacshift.rows.columns import Columns
 from pacshift.scores.check import ScoreMatrix
@@ -42,7 +42,7 @@ T = TypeVar("T")
 NO_LABEL = -2
 """Instead of a column: the row has no label, where only some rows have one."""
 
-Again: TypeAlias = Literal["cheap", "dear", "never"]
+RereadCost: TypeAlias = Literal["cheap", "expensive", "never"]
 """What it costs to read rows once more: memory, files and frames, a cluster. A promise of the kind of rows: a
 small file that is kept in memory is still dear, or thresholds would depend on what fits."""
 
@@ -161,8 +161,8 @@ class Batch(ABC):
     """Some rows. Memory gives all of them as one batch, files about a million scores at a time.
 
     ``n_rows`` stood here, ``first`` stand before them in the whole table. ``kept`` marks those that can be used
-    (None: all), and ``faults`` says why the others cannot. ``given``, ``scores`` and ``labels`` hold the usable
-    ones only. Nothing is read before it is asked for.
+    (None: all), and ``faults`` says why the others cannot. ``raw_scores``, ``scores`` and ``labels`` hold the
+    usable ones only. Nothing is read before it is asked for.
     """
 
     first: int
@@ -180,7 +180,7 @@ class Batch(ABC):
 
     @property
     @abstractmethod
-    def given(self) -> Matrix:
+    def raw_scores(self) -> Matrix:
         """Scores as they came: logits stay logits. Fingerprints and the order within a group are made of them."""
 
     @property
@@ -225,7 +225,7 @@ class FileRows:
 
 
 @dataclass(slots=True)
-class Pass:
+class ScanReport:
     """What a pass over rows has found, by file."""
 
     files: dict[str, FileRows] = field(default_factory=dict)
@@ -233,28 +233,28 @@ class Pass:
     @property
     def n_rows(self) -> int:
         """Rows in all: given, left out, and not chosen of their group."""
-        return sum(one.n_rows for one in self.files.values())
+        return sum(file.n_rows for file in self.files.values())
 
     @property
     def n_given(self) -> int:
         """Rows that can be used and, with groups, were chosen."""
-        return sum(one.n_given for one in self.files.values())
+        return sum(file.n_given for file in self.files.values())
 
     @property
     def faults(self) -> Faults:
         """What is wrong with rows of all files."""
         total = Faults()
-        for one in self.files.values():
-            total.add(one.faults)
+        for file in self.files.values():
+            total.add(file.faults)
         return total
 
 
-def told(progress: Progress | None) -> Watch:
+def watch_with(progress: Progress | None) -> Watch:
     """A watch that tells a callable how far each pass is."""
     return lambda _rows, _doing: nullcontext(progress)
 
 
-unwatched = told(None)
+no_progress = watch_with(None)
 
 
 @dataclass(eq=False, kw_only=True, repr=False)
@@ -276,11 +276,11 @@ class CheckedRows(ABC):
     """The columns of a table, which a certificate remembers; None in memory."""
     described: str = "the target"
     """The table in a message about another one: its files."""
-    watch: Watch = unwatched
-    again: Again = "dear"
+    watch: Watch = no_progress
+    reread_cost: RereadCost = "expensive"
     is_one_batch: ClassVar[bool] = False
     """Whether all rows come as one batch, on which work is parallel inside."""
-    last: Pass = field(default_factory=Pass)
+    last_scan: ScanReport = field(default_factory=ScanReport)
     """What the last pass has found; views of the same rows share it."""
 
     def __repr__(self) -> str:
@@ -292,7 +292,7 @@ class CheckedRows(ABC):
         """All rows in order; ``keep`` are other columns that are read beside scores and labels."""
 
     @abstractmethod
-    def unlabelled(self) -> "CheckedRows":
+    def without_labels(self) -> "CheckedRows":
         """The same rows as if they had no labels; what was read or chosen stays so."""
 
     def requiring_labels(self) -> "CheckedRows":
@@ -323,9 +323,9 @@ class CheckedRows(ABC):
         """Rows in all, or None where only a pass would tell."""
         return None
 
-    def begin(self, keep: Sequence[str], progress: Progress | None) -> Pass:
+    def begin(self, keep: Sequence[str], progress: Progress | None) -> ScanReport:
         """What is known before a pass, or has to be found first."""
-        return Pass()
+        return ScanReport()
 
     def map(
         self, work: Callable[[Batch], T], *, keep: Sequence[str] = (), progress: Progress | None = None
@@ -335,15 +335,15 @@ class CheckedRows(ABC):
         Rows that cannot be used raise at the end, so that all of them are counted, or are left out.
         """
 
-        def worked(batch: Batch) -> tuple[Batch, T]:
+        def run_on(batch: Batch) -> tuple[Batch, T]:
             return batch, work(batch)
 
-        jobs = (partial(worked, batch) for batch in self.batches(keep))
+        jobs = (partial(run_on, batch) for batch in self.batches(keep))
         total = self.count_rows() if progress else None
         scan = self.begin(keep, progress)
-        self.last.files = scan.files
+        self.last_scan.files = scan.files
         is_first, bad, n_done = not scan.files, scan.faults, 0
-        for batch, result in (job() for job in jobs) if self.is_one_batch else map_ordered(jobs):
+        for batch, result in (job() for job in jobs) if self.is_one_batch else map_in_order(jobs):
             rows_of_file = scan.files.setdefault(batch.file, FileRows())
             rows_of_file.n_given += batch.n_rows - batch.faults.n_rows
             rows_of_file.n_rows += batch.n_rows if is_first else 0
@@ -368,7 +368,7 @@ class CheckedRows(ABC):
         """
 
         def of_usable(batch: Batch) -> T | None:
-            return work(batch) if every or len(batch.given) else None
+            return work(batch) if every or len(batch.raw_scores) else None
 
         with self.watch(self, doing) as progress:
             for result in self.map(of_usable, keep=keep, progress=progress):
@@ -377,7 +377,7 @@ class CheckedRows(ABC):
 
     def total(self, work: Callable[[Matrix], IntArray]) -> IntArray:
         """The sum of ``work`` of the scores of all batches."""
-        return reduce(add, self.unlabelled().fold(lambda batch: work(batch.given), "measuring the sets"))
+        return reduce(add, self.without_labels().fold(lambda batch: work(batch.raw_scores), "measuring the sets"))
 
     def tally(
         self,
@@ -412,7 +412,7 @@ class CheckedRows(ABC):
         Returns
         -------
         Tally
-            The counts, and where they came from. ``last`` says how many rows were counted and left out.
+            The counts, and where they came from. ``last_scan`` says how many rows were counted and left out.
 
         Raises
         ------
@@ -427,7 +427,7 @@ class CheckedRows(ABC):
         >>> read(table, label="animal").tally().confusion.tolist()
         [[1, 0], [0, 1]]
         """
-        rows = self if self.labels == "all" and self.role == "source" else self.unlabelled()
+        rows = self if self.labels == "all" and self.role == "source" else self.without_labels()
         on_grid = self.grid if grid is None else grid
         options = CountOptions(resolve_transform(score), on_grid, soft, bins, self.softmax, predicted)
         start = perf_counter()
@@ -438,7 +438,7 @@ class CheckedRows(ABC):
         logger.info("counted %d rows of the %s in %.2f s", n_rows, self.name, perf_counter() - start)
         if rows.labels == "all":
             rows.require_plausible(counts.class_counts)
-        return replace(counts, inputs=rows.inputs(rows.last, digests))
+        return replace(counts, inputs=rows.inputs(rows.last_scan, digests))
 
     def count(self, options: CountOptions, progress: Progress | None) -> Tally:
         """The counts of one pass."""
@@ -470,7 +470,7 @@ class CheckedRows(ABC):
         >>> read(table, label="animal").arrays()[1].tolist()
         ['cat', 'dog']
         """
-        parts = list(self.map(lambda batch: (batch.given, batch.labels)))
+        parts = list(self.map(lambda batch: (batch.raw_scores, batch.labels)))
         values = np.concatenate([scores for scores, _ in parts])
         if self.softmax:
             values = to_probabilities(ScoreMatrix(values, self.classes), name=f"the {self.name}").values
@@ -489,6 +489,6 @@ class CheckedRows(ABC):
         """SHA-256 of the files, computed beside a pass."""
         return nullcontext({})
 
-    def inputs(self, found: Pass, digests: Mapping[str, str]) -> tuple[Input, ...]:
+    def inputs(self, scan: ScanReport, digests: Mapping[str, str]) -> tuple[Input, ...]:
         """What a tally says about where the rows came from."""
         return ()

@@ -59,7 +59,9 @@ def target_beside(
     counts = target.tally(soft=soft, bins=bins, predicted=predicted, sha256=sha256)
     if counts.target_grouped is None or not isinstance(target, OnePerGroup):
         return counts
-    return replace(counts, target_grouped=replace(counts.target_grouped, shared=target.n_shared(source)))
+    return replace(
+        counts, target_grouped=replace(counts.target_grouped, shared=target.count_shared_groups(source))
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,7 +84,7 @@ def sizes(rows: CheckedRows, makers: Sequence[SetMaker]) -> list[IntArray]:
         alike = groupby(makers, lambda maker: maker.transform)
         return np.vstack([set_sizes(matrix, [maker.rule for maker in group], same) for same, group in alike])
 
-    return list(reduce(add, rows.unlabelled().fold(of_batch, "measuring the sets")))
+    return list(reduce(add, rows.without_labels().fold(of_batch, "measuring the sets")))
 
 
 def mean_sizes(rows: CheckedRows, cuts: Sequence[FloatArray]) -> list[float]:
@@ -91,7 +93,7 @@ def mean_sizes(rows: CheckedRows, cuts: Sequence[FloatArray]) -> list[float]:
     def of_batch(batch: Batch) -> IntArray:
         return np.array([*labels_at(ScoreMatrix(batch.scores, rows.classes), cuts), len(batch.scores)])
 
-    *totals, n_rows = reduce(add, rows.unlabelled().fold(of_batch, "measuring the sets")).tolist()
+    *totals, n_rows = reduce(add, rows.without_labels().fold(of_batch, "measuring the sets")).tolist()
     return [total / n_rows for total in totals]
 
 
@@ -121,7 +123,7 @@ def sample(source: CheckedRows, target: CheckedRows, counts: Tally) -> RowSample
         return np.asarray(batch.scores[places_below(batch.scores, target_limit)], float)
 
     scores, labels = _together(source.fold(of_source, "reading rows to tune thresholds with"))
-    seen = target.unlabelled().fold(of_target, "reading rows to tune thresholds with")
+    seen = target.without_labels().fold(of_target, "reading rows to tune thresholds with")
     return RowSample(scores, labels, np.concatenate(list(seen)))
 
 
@@ -129,7 +131,7 @@ def tops(source: CheckedRows, target: CheckedRows) -> tuple[TopScoreTable, TopSc
     """Rows of both sides by predicted label and top score, those of the source by true label too."""
     doing: Doing = "reading top scores"
     of_source = list(source.fold(lambda batch: TopScoreTable.of_rows(batch.scores, batch.labels), doing))
-    of_target = list(target.unlabelled().fold(lambda batch: TopScoreTable.of_rows(batch.scores), doing))
+    of_target = list(target.without_labels().fold(lambda batch: TopScoreTable.of_rows(batch.scores), doing))
     return TopScoreTable.sum(of_source), TopScoreTable.sum(of_target)
 
 
@@ -148,17 +150,17 @@ def to_plan(source: CheckedRows, unlabelled: Matrix, doing: Doing = "reading row
 def plan_after_refusal(source: CheckedRows, target: CheckedRows) -> RowsToPlan:
     """Samples of source and target, to say after a refusal what labels would bring."""
     doing: Doing = "estimating what labels would bring"
-    seen = target.unlabelled().fold(lambda batch: _planned(batch.scores), doing)
+    seen = target.without_labels().fold(lambda batch: _sample_to_plan(batch.scores), doing)
     return to_plan(source, np.concatenate(list(seen)), doing)
 
 
-def labelled(target: CheckedRows) -> tuple[Matrix, IntArray, Matrix]:
+def read_labelled_rows(target: CheckedRows) -> tuple[Matrix, IntArray, Matrix]:
     """Scores and labels of the rows that have a label, and a sample of the scores of the others."""
 
     def of_batch(batch: Batch) -> tuple[Matrix, IntArray, Matrix]:
         assert batch.labels is not None  # some rows have one
         known = batch.labels != NO_LABEL
-        return batch.scores[known], batch.labels[known], _planned(batch.scores[~known])
+        return batch.scores[known], batch.labels[known], _sample_to_plan(batch.scores[~known])
 
     scores, labels, others = _together(target.fold(of_batch, "reading the labelled target"))
     if not len(labels):
@@ -178,7 +180,7 @@ def pick(target: CheckedRows, numbers: IntArray, see: Callable[[Batch], None]) -
         _ = batch.scores  # on all cores; what follows is one batch after the other
         return batch
 
-    for batch in target.unlabelled().fold(read, "reading the labelled target", every=True):
+    for batch in target.without_labels().fold(read, "reading the labelled target", every=True):
         see(batch)
         here = np.flatnonzero((wanted >= first) & (wanted < first + batch.n_rows))
         places = wanted[here] - first
@@ -188,7 +190,7 @@ def pick(target: CheckedRows, numbers: IntArray, see: Callable[[Batch], None]) -
         parts.append((here, batch.scores[places]))
         is_other = np.ones(len(batch.scores), bool)
         is_other[places] = False  # rows of the test must not be planned with
-        others.append(_planned(batch.scores[is_other]))
+        others.append(_sample_to_plan(batch.scores[is_other]))
         first += batch.n_rows
     scores_in_order = np.full(
         (len(numbers), len(target.classes)), np.nan, np.result_type(*(part for _, part in parts))
@@ -198,7 +200,7 @@ def pick(target: CheckedRows, numbers: IntArray, see: Callable[[Batch], None]) -
     return scores_in_order, np.concatenate(others)
 
 
-def _planned(scores: Matrix) -> Matrix:
+def _sample_to_plan(scores: Matrix) -> Matrix:
     """A batch's share of a sample of the target: what is chosen from all batches is chosen from each."""
     return scores[planning_rows(scores, None, TARGET_ROWS)]
 

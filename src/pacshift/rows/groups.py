@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from pacshift.arrays import BoolArray, IntArray, KeyArray
 from pacshift.errors import InputError
 from pacshift.progress import Progress
-from pacshift.rows.base import NO_GROUP, Batch, CheckedRows, Pass, require_few
+from pacshift.rows.base import NO_GROUP, Batch, CheckedRows, ScanReport, require_few
 from pacshift.rows.choice import choose_rows, choose_rows_with_labels, row_keys
 from pacshift.tally.coins import group_coins, rows_digest
 from pacshift.tally.inputs import Grouped, Input, Role
@@ -33,7 +33,7 @@ _LEAST_TAKEN = 1 << 10  # rows: each batch costs some calls
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Keys:
+class GroupKeys:
     """What the choice needs of a batch: its usable rows, and of each the hash of its group and its own number.
 
     ``digests`` are those of each period's rows, under 0 where there are no ``periods``. ``lost`` are the groups of
@@ -59,7 +59,7 @@ class Keys:
         return coins
 
 
-def keys_of(batch: Batch, role: Role, within: Periods | None = None) -> Keys:
+def keys_of(batch: Batch, role: Role, within: Periods | None = None) -> GroupKeys:
     """The keys of the usable rows; rows that name no group are left out. Executors of Spark call it too."""
     names, missing = batch.group_names()
     usable = np.ones(batch.n_rows, bool) if batch.kept is None else batch.kept
@@ -70,7 +70,7 @@ def keys_of(batch: Batch, role: Role, within: Periods | None = None) -> Keys:
     unusable = ~usable if missing is None else ~usable & ~missing
     lost = names[unusable]
     is_usable: Any = slice(None) if kept is usable else kept[usable]
-    scores, labels, names = batch.given[is_usable], batch.labels, names if kept.all() else names[kept]
+    scores, labels, names = batch.raw_scores[is_usable], batch.labels, names if kept.all() else names[kept]
     labels = None if labels is None else labels[is_usable]
     rows, digest = np.empty(len(scores), np.uint64), np.zeros(3, np.uint64)
     step = max(1, _BLOCK_VALUES // scores.shape[1])
@@ -80,21 +80,21 @@ def keys_of(batch: Batch, role: Role, within: Periods | None = None) -> Keys:
         digest += rows_digest(names[part], rows[part])
     marks = labels if role == "target" else None
     if within is None:
-        return Keys(kept, names, rows, {0: digest}, {0: np.unique(lost)}, None, marks)
+        return GroupKeys(kept, names, rows, {0: digest}, {0: np.unique(lost)}, None, marks)
     periods, lost_in = within(batch)[kept], within(batch)[unusable]
     each_lost = {period: np.unique(lost[lost_in == period]) for period in np.unique(lost_in).tolist()}
     each = ((period, periods == period) for period in np.unique(periods).tolist())
     digests = {period: rows_digest(names[of_it], rows[of_it]) for period, of_it in each}
-    return Keys(kept, names, rows, digests, each_lost, periods, marks)
+    return GroupKeys(kept, names, rows, digests, each_lost, periods, marks)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Choice:
+class ChosenRows:
     """One row of each group.
 
     ``places`` numbers the rows in the order in which the table is read, ``names`` are the hashes of their groups,
     and ``n_by_period`` counts the usable rows in all, under 0 where there are no periods. So does ``n_lost`` the
-    groups without a usable row. ``digest`` is that of all usable rows, in whatever periods. ``found`` is what the
+    groups without a usable row. ``digest`` is that of all usable rows, in whatever periods. ``scan`` is what the
     pass that chose has found.
     """
 
@@ -103,7 +103,7 @@ class Choice:
     n_by_period: dict[int, int]
     n_lost: dict[int, int]
     digest: str
-    found: Pass
+    scan: ScanReport
 
 
 def require_few_groups(n_lost: int, n_chosen: int, at_most: float, where: str) -> None:
@@ -118,14 +118,14 @@ def _join(parts: list[NDArray[Any]]) -> NDArray[Any]:
 
 
 @dataclass(eq=False)
-class Chooser:
+class GroupSampler:
     """Chooses in a pass of its own, once. Views of the same rows share it."""
 
     rows: CheckedRows
     within: Periods | None = None
-    choice: Choice | None = None
+    choice: ChosenRows | None = None
 
-    def choose(self, keep: Sequence[str] = (), progress: Progress | None = None) -> Choice:
+    def choose(self, keep: Sequence[str] = (), progress: Progress | None = None) -> ChosenRows:
         if self.choice is not None:
             return self.choice
         rows = self.rows
@@ -155,8 +155,8 @@ class Chooser:
             require_few_groups(n_lost[0], len(chosen), rows.drop_invalid, rows.described)
         n_by_period = {period: int(digest[0]) for period, digest in digests.items()}
         in_all = np.sum(list(digests.values()), axis=0, dtype="<u8")
-        self.choice = Choice(
-            places, names[chosen], n_by_period, n_lost, in_all.tobytes().hex(), deepcopy(rows.last)
+        self.choice = ChosenRows(
+            places, names[chosen], n_by_period, n_lost, in_all.tobytes().hex(), deepcopy(rows.last_scan)
         )
         return self.choice
 
@@ -164,8 +164,8 @@ class Chooser:
 def as_target(rows: CheckedRows) -> CheckedRows:
     """The same rows as an unlabelled target, of whose groups other rows may be chosen."""
     if isinstance(rows, OnePerGroup):
-        return OnePerGroup.of(replace(rows.rows.unlabelled(), role="target"))
-    return rows.unlabelled()
+        return OnePerGroup.of(replace(rows.rows.without_labels(), role="target"))
+    return rows.without_labels()
 
 
 @dataclass(eq=False, kw_only=True, repr=False)
@@ -173,7 +173,7 @@ class OnePerGroup(CheckedRows):
     """One row of each group of the ``rows``; of each group and period, where there are periods."""
 
     rows: CheckedRows
-    chooser: Chooser = field(repr=False)
+    sampler: GroupSampler = field(repr=False)
 
     @classmethod
     def of(cls, rows: CheckedRows, *, within: Periods | None = None) -> "OnePerGroup":
@@ -181,12 +181,12 @@ class OnePerGroup(CheckedRows):
         # A target row without a label can be chosen, even where it cannot be used afterwards.
         all_usable = replace(rows, labels="some") if rows.role == "target" and rows.labels == "all" else rows
         known = {one.name: getattr(rows, one.name) for one in fields(CheckedRows)}
-        return cls(**known, rows=rows, chooser=Chooser(all_usable, within))
+        return cls(**known, rows=rows, sampler=GroupSampler(all_usable, within))
 
     @property
-    def choice(self) -> Choice:
+    def choice(self) -> ChosenRows:
         """The rows that are given."""
-        return self.chooser.choose()
+        return self.sampler.choose()
 
     @property
     def grouped(self) -> Grouped:
@@ -207,15 +207,15 @@ class OnePerGroup(CheckedRows):
     def count_rows(self) -> int | None:
         return self.rows.count_rows()
 
-    def begin(self, keep: Sequence[str], progress: Progress | None) -> Pass:
-        scan = deepcopy(self.chooser.choose(keep, progress).found)
+    def begin(self, keep: Sequence[str], progress: Progress | None) -> ScanReport:
+        scan = deepcopy(self.sampler.choose(keep, progress).scan)
         for rows_of_file in scan.files.values():
             rows_of_file.n_given = 0
         return scan
 
     def batches(self, keep: Sequence[str] = ()) -> Iterator[Batch]:
         """The chosen rows of every batch. A table that gives its rows in another order this time is refused."""
-        choice = self.chooser.choose(keep)
+        choice = self.sampler.choose(keep)
         for batch in self.rows.batches(keep):
             start, stop = np.searchsorted(choice.places, [batch.first, batch.first + batch.n_rows])
             if self.rows.is_one_batch:  # in memory, where rows cannot change
@@ -231,13 +231,13 @@ class OnePerGroup(CheckedRows):
                 )
             yield part
 
-    def unlabelled(self) -> "OnePerGroup":
-        return replace(self, labels="none", rows=self.rows.unlabelled())
+    def without_labels(self) -> "OnePerGroup":
+        return replace(self, labels="none", rows=self.rows.without_labels())
 
     def requiring_labels(self) -> "OnePerGroup":
         return replace(self, labels="all", rows=self.rows.requiring_labels())
 
-    def n_shared(self, other: CheckedRows) -> int:
+    def count_shared_groups(self, other: CheckedRows) -> int:
         """How many groups are in both, which have no periods: names differ within each."""
         if not isinstance(other, OnePerGroup):
             return 0
@@ -249,5 +249,5 @@ class OnePerGroup(CheckedRows):
     def hashes(self) -> "AbstractContextManager[Mapping[str, Any]]":
         return self.rows.hashes()
 
-    def inputs(self, found: Pass, digests: Mapping[str, str]) -> tuple[Input, ...]:
-        return self.rows.inputs(found, digests)
+    def inputs(self, scan: ScanReport, digests: Mapping[str, str]) -> tuple[Input, ...]:
+        return self.rows.inputs(scan, digests)

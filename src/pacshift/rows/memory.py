@@ -12,7 +12,7 @@ import numpy as np
 
 from pacshift.arrays import BoolArray, IntArray, KeyArray, Label, LabelsLike, ScoresLike, cached_property
 from pacshift.errors import InputError
-from pacshift.rows.base import NO_LABEL, Again, Batch, CheckedRows, Faults, Labels, Matrix
+from pacshift.rows.base import NO_LABEL, Batch, CheckedRows, Faults, Labels, Matrix, RereadCost
 from pacshift.rows.choice import check_groups
 from pacshift.rows.groups import OnePerGroup
 from pacshift.scores.check import (
@@ -71,13 +71,13 @@ class MemoryRows(CheckedRows):
     """A checked matrix and, where there are labels, their columns."""
 
     batch: "MemoryBatch"
-    again: Again = "cheap"
+    reread_cost: RereadCost = "cheap"
     is_one_batch: ClassVar[bool] = True
 
     def batches(self, keep: Sequence[str] = ()) -> Iterator[Batch]:
         yield self.batch
 
-    def unlabelled(self) -> "MemoryRows":
+    def without_labels(self) -> "MemoryRows":
         return replace(self, labels="none")  # labels were checked, so that nobody need be kept from seeing them
 
     def requiring_labels(self) -> "MemoryRows":
@@ -110,7 +110,7 @@ class MemoryBatch(Batch):
         return len(self.matrix)
 
     @property
-    def given(self) -> Matrix:
+    def raw_scores(self) -> Matrix:
         return self.matrix.values
 
     @property
@@ -141,7 +141,7 @@ class MemoryBatch(Batch):
     def group_names(self) -> tuple[KeyArray, BoolArray | None]:
         assert self.groups is not None  # only OnePerGroup asks
         for rows in self.matrix.blocks():
-            block = self.given[rows]
+            block = self.raw_scores[rows]
             if not is_finite(block) and unusable_rows(block, softmax=self.is_logits).any():
                 # Also rows that will not be chosen: nothing is left out silently.
                 raise not_finite_error(self.ready, self.name)

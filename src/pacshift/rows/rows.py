@@ -76,8 +76,8 @@ class Rows:
     def __repr__(self) -> str:
         scores: Any = self.scores
         length = f"{len(scores):,} rows" if hasattr(scores, "__len__") else "rows"
-        given = [name for name in ("labels", "groups") if getattr(self, name) is not None]
-        return f"<{length}{', with ' if given else ''}{' and '.join(given)}>"
+        parts = [name for name in ("labels", "groups") if getattr(self, name) is not None]
+        return f"<{length}{', with ' if parts else ''}{' and '.join(parts)}>"
 
     @property
     def has_labels(self) -> bool:
@@ -129,13 +129,13 @@ class Rows:
         )
 
     def _agree_on_classes(
-        self, own: Sequence[Label] | None, others: Sequence[Label] | None, name: str
+        self, classes: Sequence[Label] | None, others: Sequence[Label] | None, name: str
     ) -> Sequence[Label] | None:
         """The classes of these rows, or those of what they are used with; an InputError if these differ."""
-        if own is None or others is None or tuple(own) == tuple(others):
-            return others if own is None else own
+        if classes is None or others is None or tuple(classes) == tuple(others):
+            return others if classes is None else classes
         raise InputError(
-            f"the {name} has the classes {shorten(tuple(own))}, but what it is used with has "
+            f"the {name} has the classes {shorten(tuple(classes))}, but what it is used with has "
             f"{shorten(tuple(others))}; both must be the same, in the same order. Name them once: "
             f"{param('classes=')}, or like= where a table is read."
         )

@@ -87,7 +87,7 @@ class Rule(ABC):
         return None
 
     @abstractmethod
-    def judged(self, counts: EvaluationCounts) -> tuple[IntArray, IntArray]:
+    def judge(self, counts: EvaluationCounts) -> tuple[IntArray, IntArray]:
         """The errors that the promise is about, and the rows that could be one, by the class of the limits."""
 
     @abstractmethod
@@ -139,7 +139,7 @@ class SetRule(Rule):
 
         return count
 
-    def judged(self, counts: EvaluationCounts) -> tuple[IntArray, IntArray]:
+    def judge(self, counts: EvaluationCounts) -> tuple[IntArray, IntArray]:
         return counts.misses, counts.rows
 
     def written(self, writer: Writer[Part]) -> Part:
@@ -176,10 +176,12 @@ class AcceptRule(Rule):
 
     def sizes_in(self, tally: Tally) -> IntArray | None:
         target = TopScoreTable.of_cells(tally.target_cells, tally.target_kind)
-        asked, kept = target.tables(self.thresholds[None], 1)[0, :, 0].reshape(-1, 2).sum(axis=0).astype(int)
-        return np.array([0, kept, *[0] * (tally.n_classes - 2), asked])
+        n_asked, n_accepted = (
+            target.tables(self.thresholds[None], 1)[0, :, 0].reshape(-1, 2).sum(axis=0).astype(int)
+        )
+        return np.array([0, n_accepted, *[0] * (tally.n_classes - 2), n_asked])
 
-    def judged(self, counts: EvaluationCounts) -> tuple[IntArray, IntArray]:
+    def judge(self, counts: EvaluationCounts) -> tuple[IntArray, IntArray]:
         return counts.alone_misses, counts.alone  # given how many are accepted, binomial (accept.md, Lemma 5)
 
     def written(self, writer: Writer[Part]) -> Part:

@@ -25,23 +25,23 @@ with 100 as long as row after row, with 1,000 half as long again."""
 
 def make_sets(scores: ScoreMatrix, rule: "Rule", transform: Transform) -> BoolArray:
     """Whether each label is in each row's set, on all cores."""
-    make = rule.maker(_compared(scores, transform), scores.block_rows)
+    make = rule.maker(_compared_type(scores, transform), scores.block_rows)
     result = np.empty(scores.values.shape, np.bool_)
 
     def job(chunk: slice) -> None:
         for rows in scores.blocks(chunk):
-            make(_transformed(scores, transform, rows), scores.values[rows], result[rows])
+            make(_transform_block(scores, transform, rows), scores.values[rows], result[rows])
 
     run_all([partial(job, part) for part in even_slices(len(scores), BLOCK_VALUES // len(scores.classes))])
     return result
 
 
-def _compared(scores: ScoreMatrix, transform: Transform) -> np.dtype[Any]:
+def _compared_type(scores: ScoreMatrix, transform: Transform) -> np.dtype[Any]:
     """The type of the numbers that thresholds are compared with."""
     return scores.values.dtype if transform.function is None else np.dtype(np.float64)
 
 
-def _transformed(scores: ScoreMatrix, transform: Transform, rows: slice) -> NDArray[Any]:
+def _transform_block(scores: ScoreMatrix, transform: Transform, rows: slice) -> NDArray[Any]:
     block = transform.of_block(scores, rows)
     if not block.max() <= MAX_SCORE:  # the cheapest look that finds NaN; -inf compares as it should
         raise not_finite_error(scores, "scores")
@@ -95,12 +95,12 @@ def set_sizes(scores: ScoreMatrix, rules: Sequence["Rule"], transform: Transform
 
     Scores are transformed once for all rules: with adaptive scores that is nearly all of the time.
     """
-    counters = [rule.size_counter(_compared(scores, transform), scores.block_rows) for rule in rules]
+    counters = [rule.size_counter(_compared_type(scores, transform), scores.block_rows) for rule in rules]
 
     def job(chunk: slice) -> IntArray:
         counts = np.zeros((len(rules), len(scores.classes) + 1), np.int64)
         for rows in scores.blocks(chunk):
-            block = _transformed(scores, transform, rows)
+            block = _transform_block(scores, transform, rows)
             counts += [count(block, scores.values[rows]) for count in counters]
         return counts
 

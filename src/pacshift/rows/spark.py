@@ -29,7 +29,7 @@ from pacshift.rows.arrow.find import ReadOptions, find_layout
 from pacshift.rows.arrow.sets import SET, SET_SIZE, refuse_both, sets_batch
 from pacshift.rows.arrow.source import MAX_LABEL_VALUES, Records, Source
 from pacshift.rows.arrow.table import ArrowRows, read_rows, table_input
-from pacshift.rows.base import Again, Faults, FileRows, Matrix, Pass, Watch
+from pacshift.rows.base import Faults, FileRows, Matrix, RereadCost, ScanReport, Watch
 from pacshift.rows.columns import Columns, require_columns
 from pacshift.rows.groups import keys_of
 from pacshift.rows.sets import shown_names
@@ -130,7 +130,7 @@ class SparkRows(ArrowRows):
     source: "SparkSource"
     place: str = ""
     """The master, where the cluster was opened here."""
-    again: Again = "never"
+    reread_cost: RereadCost = "never"
     chosen: Grouped | None = None
 
     def __post_init__(self) -> None:
@@ -158,7 +158,7 @@ class SparkRows(ArrowRows):
             rows = _select(self.source.frame, layout.needed)
             if layout.group is not None:
                 rows, self.chosen, _ = self._one_per_group(rows, layout)
-            parts = _collected(rows, _totalling(layout, work, self.softmax))
+            parts = _collect(rows, _totalling(layout, work, self.softmax))
         for part in parts:
             if part.error:
                 raise InputError(part.error)
@@ -184,7 +184,7 @@ class SparkRows(ArrowRows):
                 rows, self.chosen, left_out = self._one_per_group(rows, layout)
             parts = rows.mapInArrow(_counting(layout, options), PACKED)
             # Added on the cluster first: the driver never holds a tally for every partition.
-            total = _sum(_collected(parts.repartition(_N_REDUCERS), _adding))
+            total = _sum(_collect(parts.repartition(_N_REDUCERS), _adding))
         if total.error:
             raise InputError(total.error)
         n_usable = total.n_rows - total.faults.n_rows
@@ -195,7 +195,7 @@ class SparkRows(ArrowRows):
             raise InputError("the data frame has no usable row. At least one is needed.")
         in_all = total.n_rows if self.chosen is None else self.chosen.rows + left_out.n_rows
         left_out.add(total.faults)
-        self.last.files = {"": FileRows(in_all, n_usable, left_out)}
+        self.last_scan.files = {"": FileRows(in_all, n_usable, left_out)}
         is_source = self.labels == "all"
         return replace(
             total.tally,
@@ -209,7 +209,7 @@ class SparkRows(ArrowRows):
         It is ``pacshift.rows.choice.choose_rows`` in the words of Spark.
         """
         digest, faults = np.zeros(3, np.uint64), Faults()
-        for part in _collected(rows, _looking(layout, self.softmax)):
+        for part in _collect(rows, _looking(layout, self.softmax)):
             if part.error:
                 raise InputError(part.error)
             digest += part.digest
@@ -219,21 +219,21 @@ class SparkRows(ArrowRows):
         group, row = KEYS
         fields = [*rows.schema.fields, *(StructField(name, LongType()) for name in KEYS)]
         keyed = rows.mapInArrow(_adding_keys(layout, digest, self.softmax), StructType(fields))
-        own = Window.partitionBy(group)
-        size, place = f.count(f.lit(1)).over(own), f.row_number().over(own.orderBy(row)) - 1
+        of_group = Window.partitionBy(group)
+        size, place = f.count(f.lit(1)).over(of_group), f.row_number().over(of_group.orderBy(row)) - 1
         coin = f.shiftrightunsigned(group, 11) * f.lit(2.0**-53)
         chosen = f.least(f.floor(f.col("_size") * coin), f.col("_size") - 1)
-        found = keyed.withColumn("_size", size).withColumn("_place", place).where(f.col("_place") == chosen)
-        return found.select(*rows.columns), Grouped(int(digest[0])), faults
+        one_each = keyed.withColumn("_size", size).withColumn("_place", place).where(f.col("_place") == chosen)
+        return one_each.select(*rows.columns), Grouped(int(digest[0])), faults
 
-    def inputs(self, found: Pass, digests: Mapping[str, str]) -> tuple[Input, ...]:
+    def inputs(self, scan: ScanReport, digests: Mapping[str, str]) -> tuple[Input, ...]:
         """All paths together, without SHA-256: how many rows came from which, only the cluster knows."""
         assert self.columns is not None
-        (one,) = found.files.values()
+        (rows,) = scan.files.values()
         name = ", ".join(path.name for path in self.source.files)
-        if not name and not one.faults.n_rows:
+        if not name and not rows.faults.n_rows:
             return ()
-        return (table_input(self.columns, name or None, one, None),)
+        return (table_input(self.columns, name or None, rows, None),)
 
 
 def predict_sets(
@@ -291,7 +291,7 @@ def predict_sets(
     if not (drop_invalid or keep_invalid):
         # Raised here where workers would: Spark would wrap their words into a page of Java.
         total = Faults()
-        for part in _collected(_select(plain, layout.columns), _looking(layout, certificate.softmax)):
+        for part in _collect(_select(plain, layout.columns), _looking(layout, certificate.softmax)):
             total.add(part.faults)
         total.raise_if_any(layout.classes, drop_invalid=0.0, n_rows=total.n_rows)
     fields, names = [plain.schema[name] for name in kept], shown_names(certificate.classes)
@@ -302,9 +302,9 @@ def predict_sets(
     def make_sets(batches: Iterator[Any]) -> Iterator[Any]:
         named = (data.rename_columns(needed) for data in batches)
         for batch in _batches(named, layout, certificate.softmax):
-            made = sets_batch(certificate, pa.array(names), kept, batch, keep_invalid=keep_invalid)
-            if made is not None:
-                yield made
+            sets = sets_batch(certificate, pa.array(names), kept, batch, keep_invalid=keep_invalid)
+            if sets is not None:
+                yield sets
 
     return _select(plain, needed).mapInArrow(make_sets, StructType(fields))
 
@@ -358,8 +358,10 @@ def _in_words(place: str) -> Iterator[None]:
             raise
         text = str(error)  # Java's errors are pages long: one line says it
         named = re.search(r"^\S*(?:Error|Exception): (.+)$", text, re.MULTILINE)
-        said = named.group(0) if named else (text.strip().splitlines() or ["no reason given"])[0].rstrip(".")
-        raise InputError(f"Spark at {place} failed: {said}. Is Java there, and does this master answer?") from None
+        reason = named.group(0) if named else (text.strip().splitlines() or ["no reason given"])[0].rstrip(".")
+        raise InputError(
+            f"Spark at {place} failed: {reason}. Is Java there, and does this master answer?"
+        ) from None
 
 
 # What workers do with their Arrow batches, and what they send
@@ -388,9 +390,9 @@ def _counting(layout: Layout, options: CountOptions) -> Job:
                 batch.count(counter)
                 faults.add(batch.faults)
                 n_rows += batch.n_rows
-            yield _packed(Part(n_rows, faults, Tally.from_counter(counter, layout.classes)))
+            yield _pack(Part(n_rows, faults, Tally.from_counter(counter, layout.classes)))
         except PacshiftError as error:  # Spark would wrap it into a page of Java
-            yield _packed(Part(n_rows, faults, error=str(error)))
+            yield _pack(Part(n_rows, faults, error=str(error)))
 
     return count
 
@@ -402,12 +404,12 @@ def _totalling(layout: Layout, work: Callable[[Matrix], IntArray], softmax: bool
         n_rows, faults, totals = 0, Faults(), list[IntArray]()
         try:
             for batch in _batches(batches, layout, softmax):
-                totals += [work(batch.given)] if len(batch.given) else []
+                totals += [work(batch.raw_scores)] if len(batch.raw_scores) else []
                 faults.add(batch.faults)
                 n_rows += batch.n_rows
-            yield _packed(Part(n_rows, faults, total=np.sum(totals, axis=0) if totals else None))
+            yield _pack(Part(n_rows, faults, total=np.sum(totals, axis=0) if totals else None))
         except PacshiftError as error:
-            yield _packed(Part(n_rows, faults, error=str(error)))
+            yield _pack(Part(n_rows, faults, error=str(error)))
 
     return add_up
 
@@ -420,13 +422,13 @@ def _looking(layout: Layout, softmax: bool) -> Job:
         try:
             for batch in _batches(batches, layout, softmax):
                 if layout.group is None:
-                    _ = batch.given
+                    _ = batch.raw_scores
                 else:
                     np.add(part.digest, keys_of(batch, _role(layout)).digests[0], out=part.digest)
                 part.faults.add(batch.faults)
         except PacshiftError as error:  # as above
             part = replace(part, error=str(error))
-        yield _packed(part)
+        yield _pack(part)
 
     return look
 
@@ -447,9 +449,9 @@ def _adding_keys(layout: Layout, digest: KeyArray, softmax: bool) -> Job:
 
 def _adding(batches: Iterator[Any]) -> Iterator[Any]:
     """A job that adds the counts of several partitions."""
-    parts = [_unpacked(value.as_py()) for data in batches for value in data.column(0)]
+    parts = [_unpack(value.as_py()) for data in batches for value in data.column(0)]
     if parts:
-        yield _packed(_sum(parts))
+        yield _pack(_sum(parts))
 
 
 def _sum(parts: Sequence[Part]) -> Part:
@@ -478,16 +480,16 @@ def _role(layout: Layout) -> Role:
     return "target" if layout.label is None else "source"
 
 
-def _packed(part: Part) -> Any:
+def _pack(part: Part) -> Any:
     # Pickled as Spark itself does with everything that goes between its own processes.
     return pa.record_batch({"packed": pa.array([zlib.compress(pickle.dumps(part), 1)], pa.binary())})
 
 
-def _unpacked(value: bytes) -> Part:
+def _unpack(value: bytes) -> Part:
     part: Part = pickle.loads(zlib.decompress(bytes(value)))
     return part
 
 
-def _collected(frame: DataFrame, job: Job) -> list[Part]:
+def _collect(frame: DataFrame, job: Job) -> list[Part]:
     """What a job has sent from every partition."""
-    return [_unpacked(row[0]) for row in frame.mapInArrow(job, PACKED).collect()]
+    return [_unpack(row[0]) for row in frame.mapInArrow(job, PACKED).collect()]

@@ -123,12 +123,12 @@ class ArrowBatch(Batch):
         return self.rows.kept
 
     @property
-    def given(self) -> Matrix:
+    def raw_scores(self) -> Matrix:
         return self.rows.scores
 
     @cached_property
     def scores(self) -> Matrix:
-        return softmax(self.given) if self.is_logits else self.given
+        return softmax(self.raw_scores) if self.is_logits else self.raw_scores
 
     @property
     def labels(self) -> IntArray | None:
@@ -213,7 +213,7 @@ class ArrowBatch(Batch):
 def sample_scores(source: Source, layout: Layout) -> Matrix:
     """Usable rows from the beginning of a table."""
     for records in source.batches(layout.columns, len(layout.classes)):
-        scores = ArrowBatch(records, layout, "none", is_logits=False).given
+        scores = ArrowBatch(records, layout, "none", is_logits=False).raw_scores
         if len(scores):
             return scores[:SAMPLE_ROWS]
     return np.empty((0, len(layout.classes)))

@@ -20,7 +20,7 @@ import pyarrow.parquet
 
 from pacshift.errors import InputError, param
 from pacshift.files.reading import read_arrays, require_regular
-from pacshift.parallel import cores, map_ordered
+from pacshift.parallel import cores, map_in_order
 from pacshift.rows.arrow.source import Source, readable, readable_file, require_fields
 from pacshift.rows.columns import Columns
 
@@ -101,7 +101,7 @@ class Parquet(FileSource):
             groups = range(metadata.num_row_groups)
             are_small = all(metadata.row_group(group).total_byte_size <= MAX_GROUP_BYTES for group in groups)
             if len(names) < cores() + 1 and len(groups) > 1 and are_small:
-                for batches in map_ordered((partial(read_group, metadata, group) for group in groups), n_ahead=1):
+                for batches in map_in_order((partial(read_group, metadata, group) for group in groups), n_ahead=1):
                     yield from batches
             else:
                 for batch in reader.iter_batches(batch_size=rows, columns=names, use_threads=True):

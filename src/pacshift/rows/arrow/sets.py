@@ -176,10 +176,10 @@ def write_sets(
                 reason = str(error).splitlines()[0].rstrip(".")
                 raise InputError(f"cannot write the sets as {kind}: {reason}. Keep other columns.") from None
             total += np.bincount(sets.column(SET_SIZE).drop_null(), minlength=len(total))
-    n_bad = rows.last.faults.n_rows
+    n_bad = rows.last_scan.faults.n_rows
     if keep_invalid:
-        return SetsWritten(rows.last.n_rows, 0, total, n_bad)
-    return SetsWritten(rows.last.n_given, n_bad, total)
+        return SetsWritten(rows.last_scan.n_rows, 0, total, n_bad)
+    return SetsWritten(rows.last_scan.n_given, n_bad, total)
 
 
 def refuse_both(drop_invalid: bool | float, keep_invalid: bool) -> None:
@@ -199,7 +199,7 @@ def sets_batch(
     ``names`` are the class names as an Arrow array.
     Rows that are kept although they cannot be used have nulls for both. None if there is nothing to write.
     """
-    data, has_set, scores = batch.data, batch.kept, batch.given
+    data, has_set, scores = batch.data, batch.kept, batch.raw_scores
     if not (keep_invalid or len(scores)):
         return None
     if has_set is not None and not keep_invalid:

@@ -1,4 +1,4 @@
-"""Files and frames as ``Rows``: record batches are checked and worked on by all cores, memory stays bounded."""
+"""Files and frames as ``Rows``: record batches are checked and run_on on by all cores, memory stays bounded."""
 
 from __future__ import annotations
 
@@ -16,7 +16,16 @@ from pacshift.rows.arrow.batch import ArrowBatch, Layout, sample_scores
 from pacshift.rows.arrow.files import open_source
 from pacshift.rows.arrow.find import ColumnsError, ReadOptions, find_layout
 from pacshift.rows.arrow.source import Records, Source, Tables
-from pacshift.rows.base import CheckedRows, FileRows, Labels, Pass, Watch, resolve_drop, told, unwatched
+from pacshift.rows.base import (
+    CheckedRows,
+    FileRows,
+    Labels,
+    ScanReport,
+    Watch,
+    no_progress,
+    resolve_drop,
+    watch_with,
+)
 from pacshift.rows.columns import Columns
 from pacshift.rows.groups import OnePerGroup, Periods
 from pacshift.rows.rows import Rows
@@ -107,9 +116,9 @@ def read(
     return open_table(
         table,
         ReadOptions(label, scores, classes, by_position, None, group, softmax, drop_invalid),
-        like=_find_described(like),
+        like=_find_columns(like),
         with_group=True,
-        watch=told(progress),
+        watch=watch_with(progress),
     )
 
 
@@ -123,7 +132,7 @@ def read_rows(
     with_group: bool = False,
     within: Periods | None = None,
     keep: bool = True,
-    watch: Watch = unwatched,
+    watch: Watch = no_progress,
 ) -> CheckedRows:
     """A table as checked rows, for adapters that know what it is; the rest is as in ``open_table``."""
     rows = open_table(table, options, name=name, like=like, with_group=with_group, keep=keep, watch=watch)
@@ -138,7 +147,7 @@ def open_table(
     like: Described | None = None,
     with_group: bool = False,
     keep: bool = True,
-    watch: Watch = unwatched,
+    watch: Watch = no_progress,
 ) -> TableRows:
     """A table whose columns are found, for every adapter: what ``read`` takes, and how messages call it.
 
@@ -185,7 +194,7 @@ def open_table(
     )
 
 
-def _find_described(like: Rows | CheckedRows | Certificate | None) -> Described | None:
+def _find_columns(like: Rows | CheckedRows | Certificate | None) -> Described | None:
     """What knows the columns; arrays do not."""
     if isinstance(like, Rows) and not isinstance(like, TableRows):
         raise InputError("like= takes rows that were read, or a certificate: arrays do not say their columns.")
@@ -246,7 +255,7 @@ class TableRows(Rows):
             return self.bound[key]
         labels: Labels = "none" if not self.has_labels else "all" if role == "source" else "some"
         rows: CheckedRows = replace(self.table, name=name, role=role, labels=labels, softmax=key[-1])
-        if self.table.layout.group is not None and rows.again != "never":  # a cluster chooses by itself
+        if self.table.layout.group is not None and rows.reread_cost != "never":  # a cluster chooses by itself
             rows = OnePerGroup.of(rows, within=within)
         if within is None:
             self.bound[key] = rows
@@ -302,7 +311,7 @@ class ArrowRows(CheckedRows):
             yield batch
         kept.records, kept.columns = batches, frozenset(keep)
 
-    def unlabelled(self) -> ArrowRows:
+    def without_labels(self) -> ArrowRows:
         return replace(self, labels="none")
 
     @property
@@ -320,7 +329,7 @@ class ArrowRows(CheckedRows):
     def hashes(self) -> AbstractContextManager[Mapping[str, Any]]:
         return sha256_beside(self.source.files)
 
-    def inputs(self, scan: Pass, digests: Mapping[str, str]) -> tuple[Input, ...]:
+    def inputs(self, scan: ScanReport, digests: Mapping[str, str]) -> tuple[Input, ...]:
         """The files that were counted; of a frame only what was left out has to be said."""
         assert self.columns is not None
         if not self.source.files:
