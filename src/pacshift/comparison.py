@@ -249,9 +249,7 @@ def compare(
     }
     data = [counted[name] for name in names]
     if target_rows.labels == "all":
-        options = CountOptions(
-            transforms[names[0]], grid=True, soft=False, bins=False, softmax=target_rows.softmax, predicted=False
-        )
+        options = CountOptions(transforms[names[0]], grid=True, soft=False, bins=False, predicted=False)
         require_unseen(LabelledTarget.of_tally(target_rows.count(options, None)).chance_to_match(data[0].tally))
     check_repeats(data[0].tally)
 

@@ -1,6 +1,6 @@
 """Tables cut into periods and counted: by a column of timestamps, or one file per period."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from threading import Lock
 from typing import Any
@@ -75,7 +75,7 @@ def count_periods(
             f"{rows.described}: no column {rule.column!r} with timestamps. The columns are "
             f"{shorten(rows.column_names)}."
         )
-    counts = _ByPeriod(rule, len(rows.classes), CountOptions(soft=soft, softmax=rows.softmax), in_use)
+    counts = _ByPeriod(rule, len(rows.classes), CountOptions(soft=soft), in_use)
     for _ in rows.fold(counts.add, "counting", keep=[rule.column] if rule.column else [], every=True):
         pass
     if counts.n_undated and not rows.drop_invalid:
@@ -94,7 +94,7 @@ def count_periods(
         if key in counts.counters:
             grouped = None if choice is None else Grouped(choice.n_by_period[key])
             tally = Tally.from_counter(counts.counters[key], rows.classes, grouped)
-            periods[name] = Period(name, start, end, tally, counts.sizes.get(key))
+            periods[name] = Period(name, start, end, replace(tally, softmax=rows.softmax), counts.sizes.get(key))
         n_kept, n_bad = periods[name].target.n_target if name in periods else 0, counts.n_unusable.get(key, 0)
         what = f"{plural(n_bad, 'row')} of {name} cannot be used"
         require_few(n_bad, n_bad + n_kept, rows.drop_invalid, what)
@@ -121,7 +121,7 @@ class _ByPeriod:
 
     def add(self, batch: Any) -> bool:
         """Count the usable rows of a batch."""
-        keys, scores = self.rule.keys(batch), batch.raw_scores
+        keys = self.rule.keys(batch)
         if batch.kept is not None:
             unusable = np.unique(keys[~batch.kept], return_counts=True)
             with self._lock:
@@ -134,15 +134,15 @@ class _ByPeriod:
                 with self._lock:
                     self.n_undated += int(is_inside.sum())
                 continue
-            of_period = scores if is_inside.all() else scores[is_inside]
+            of_period = slice(None) if is_inside.all() else is_inside
             if self.in_use is not None:
-                sizes = self.in_use.sizes_of_rows(of_period)
+                sizes = self.in_use.sizes_of_rows(batch.raw_scores[of_period])
                 with self._lock:
                     self.sizes[key] = self.sizes.get(key, 0) + sizes
             with self._lock:
                 if key not in self.counters:
                     self.counters[key] = Counter(self.n_classes, self.options, labelled=False)
-            self.counters[key].count(of_period, None)
+            self.counters[key].count(batch.scores[of_period], None)
         return True
 
 

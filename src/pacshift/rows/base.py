@@ -429,7 +429,7 @@ class CheckedRows(ABC):
         """
         rows = self if self.labels == "all" and self.role == "source" else self.without_labels()
         on_grid = self.grid if grid is None else grid
-        options = CountOptions(resolve_transform(score), on_grid, soft, bins, self.softmax, predicted)
+        options = CountOptions(resolve_transform(score), on_grid, soft, bins, predicted)
         start = perf_counter()
         with self.watch(rows, "counting") as progress, self.hashes() if sha256 else nullcontext({}) as hashes:
             counts = rows.count(options, progress)
@@ -438,7 +438,7 @@ class CheckedRows(ABC):
         logger.info("counted %d rows of the %s in %.2f s", n_rows, self.name, perf_counter() - start)
         if rows.labels == "all":
             rows.require_plausible(counts.class_counts)
-        return replace(counts, inputs=rows.inputs(rows.last_scan, digests))
+        return replace(counts, inputs=rows.inputs(rows.last_scan, digests), softmax=self.softmax)
 
     def count(self, options: CountOptions, progress: Progress | None) -> Tally:
         """The counts of one pass."""

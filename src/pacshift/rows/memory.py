@@ -128,7 +128,7 @@ class MemoryBatch(Batch):
 
     def count(self, counter: Counter) -> None:
         labels = self.index if counter.labelled else None
-        counter.count_matrix(self.ready, labels, name=self.name, are_ready=True)
+        counter.count_matrix(self.ready, labels, name=self.name)
 
     def take(self, places: IntArray) -> "MemoryBatch":
         return replace(

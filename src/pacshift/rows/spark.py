@@ -182,7 +182,7 @@ class SparkRows(ArrowRows):
             rows, left_out = _select(self.source.frame, layout.needed), Faults()
             if layout.group is not None:
                 rows, self.chosen, left_out = self._one_per_group(rows, layout)
-            parts = rows.mapInArrow(_counting(layout, options), PACKED)
+            parts = rows.mapInArrow(_counting(layout, options, self.softmax), PACKED)
             # Added on the cluster first: the driver never holds a tally for every partition.
             total = _sum(_collect(parts.repartition(_N_REDUCERS), _adding))
         if total.error:
@@ -379,14 +379,14 @@ class Part:
     total: IntArray | None = None
 
 
-def _counting(layout: Layout, options: CountOptions) -> Job:
+def _counting(layout: Layout, options: CountOptions, softmax: bool) -> Job:
     """A job that counts a partition."""
 
     def count(batches: Iterator[Any]) -> Iterator[Any]:
         counter = Counter(len(layout.classes), options, labelled=layout.label is not None)
         n_rows, faults = 0, Faults()
         try:
-            for batch in _batches(batches, layout, options.softmax):
+            for batch in _batches(batches, layout, softmax):
                 batch.count(counter)
                 faults.add(batch.faults)
                 n_rows += batch.n_rows

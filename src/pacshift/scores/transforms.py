@@ -8,6 +8,7 @@ the row stands, in which file or block it comes, or whether it is seen in calibr
 import difflib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 
 from pacshift.arrays import FloatArray
 from pacshift.errors import InputError, param
+from pacshift.parallel import even_slices, run_all
 from pacshift.scores.check import ScoreMatrix, is_finite, not_finite_error, round_to_single
 from pacshift.scores.kind import Row, high_of, low_of, require_logits
 
@@ -56,7 +58,13 @@ def softmax_of_row(row: Row) -> Row:
 def to_probabilities(scores: ScoreMatrix, *, name: str) -> ScoreMatrix:
     """The softmax of checked scores; an InputError if they are probabilities already."""
     require_logits(scores.values, name=name)
-    return replace(scores, values=softmax(scores.values))
+    values = np.empty_like(scores.values)
+
+    def job(rows: slice) -> None:
+        values[rows] = softmax(scores.values[rows])
+
+    run_all([partial(job, rows) for rows in even_slices(len(scores), _BLOCK_ROWS)])
+    return replace(scores, values=values)
 
 
 @dataclass(frozen=True, slots=True)

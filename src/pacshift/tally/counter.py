@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from pacshift.arrays import FloatArray, IntArray, scratch
 from pacshift.parallel import run_all
 from pacshift.scores.check import MAX_SCORE, ScoreMatrix, not_finite_error
-from pacshift.scores.kind import PROBABILITIES, ScoreKind, in_unit, kind_of_all, require_logits
-from pacshift.scores.transforms import TRANSFORMS, Transform, softmax, to_probabilities
+from pacshift.scores.kind import PROBABILITIES, ScoreKind, in_unit, kind_of_all
+from pacshift.scores.transforms import TRANSFORMS, Transform
 from pacshift.tally.cells import Bins, Cells, cell_codes, n_codes
 from pacshift.tally.grid import BINS, MAX_BINNED_CLASSES, count_bins
 from pacshift.tally.stores import (
@@ -60,15 +60,14 @@ TOPS_LOOKED_AT = 64
 class CountOptions:
     """What to count: ``soft`` sums, the target's ``bins``, true-label scores on the ``grid`` or exact.
 
-    With ``softmax`` the scores are logits, and their softmax is counted. Without ``predicted`` only what a method
-    needs that looks at true-label scores alone; soft sums and bins are then not counted either.
+    Without ``predicted`` only what a method needs that looks at true-label scores alone; soft sums and bins are
+    then not counted either.
     """
 
     transform: Transform = TRANSFORMS["probability"]
     grid: bool = False
     soft: bool = True
     bins: bool = True
-    softmax: bool = False
     predicted: bool = True
 
 
@@ -169,14 +168,12 @@ class Counter:
         self.bins: IntArray | None = np.zeros((n_classes, BINS), np.int64) if with_bins else None
         self.kind: ScoreKind | None = None
 
-    def count(
-        self, scores: Scores, labels: IntArray | None, *, are_ready: bool = False, with_top: bool | None = None
-    ) -> int:
+    def count(self, scores: Scores, labels: IntArray | None, *, with_top: bool | None = None) -> int:
         """Count a block of rows, piece after piece; returns how many stand before the first score not finite.
 
         The rest of the rows is not counted. The cut may come a little earlier than it needs to. ``labels`` are
-        column indices, None for an unlabelled target. ``are_ready``: the softmax, if one is asked for, was taken
-        before. ``with_top``: look for top scores, also where predicted labels are not asked for.
+        column indices, None for an unlabelled target. ``with_top``: look for top scores, also where predicted
+        labels are not asked for.
         """
         n_rows, n_classes, dtype = _shape(scores)
         with_top = self.options.predicted if with_top is None else with_top
@@ -188,9 +185,6 @@ class Counter:
         n_counted, low, sums, probabilities = 0, math.inf, np.empty(n_rows), True
         wants_bins, bins = self.bins is not None, None
         for rows, piece in read_blocks(scores, turned=with_top):
-            if self.options.softmax and not are_ready:
-                require_logits(piece, name="target" if labels is None else "source")
-                piece = softmax(piece)
             if with_top:
                 top_scores(piece, predicted[rows], top[rows])
             tops = top[rows] if with_top else piece
@@ -216,7 +210,7 @@ class Counter:
             return 0
         kind = ScoreKind.of(low, high, least_top, sums[:n_counted])
         if not with_top and (kind.name != PROBABILITIES or kind.is_constant):  # top scores tell more of these
-            return self.count(scores, labels, are_ready=are_ready, with_top=True)
+            return self.count(scores, labels, with_top=True)
         labels = None if labels is None else labels[:n_counted]
         cell_bins: Bins = "not counted" if not with_top else "confidence" if probabilities else "top scores"
         with self._lock:
@@ -234,17 +228,14 @@ class Counter:
             self.bins = None if self.bins is None or bins is None else self.bins + bins
         return n_counted
 
-    def count_matrix(
-        self, scores: ScoreMatrix, labels: IntArray | None, *, name: str, are_ready: bool = False
-    ) -> None:
+    def count_matrix(self, scores: ScoreMatrix, labels: IntArray | None, *, name: str) -> None:
         """Count a matrix in memory, on all cores, or raise an InputError where a score is not finite."""
         step = max(1, BLOCK_VALUES // self.n_classes)
 
         def job(rows: slice) -> None:
             block, block_labels = scores.values[rows], None if labels is None else labels[rows]
-            if self.count(block, block_labels, are_ready=are_ready) < len(block):
-                logits = self.options.softmax and not are_ready
-                raise not_finite_error(to_probabilities(scores, name=name) if logits else scores, name)
+            if self.count(block, block_labels) < len(block):
+                raise not_finite_error(scores, name)
 
         run_all([partial(job, slice(start, start + step)) for start in range(0, len(scores), step)])
 

@@ -19,7 +19,7 @@ from pacshift.errors import InputError, param
 from pacshift.scores.check import ScoreMatrix, check_flag, check_labels, check_scores, require_plausible
 from pacshift.scores.kind import ScoreKind, kind_of_all
 from pacshift.scores.names import shorten, text_of
-from pacshift.scores.transforms import Transform, TransformFunction, resolve_transform
+from pacshift.scores.transforms import Transform, TransformFunction, resolve_transform, to_probabilities
 from pacshift.tally.cells import Cells, typical_tops
 from pacshift.tally.counter import Counter, CountOptions
 from pacshift.tally.file import arrays_of, header_of, read, write
@@ -151,9 +151,8 @@ class Tally:
         """
         checked = check_scores(scores, name="source", classes=classes)
         index = check_labels(labels, checked.classes, n_rows=len(checked), name="source", index=checked.index)
-        logits, transform = check_flag(softmax, "softmax"), resolve_transform(score)
-        options = CountOptions(transform, grid=grid, soft=soft, bins=False, softmax=logits)
-        tally = cls._of_matrix(checked, index, options)
+        options = CountOptions(resolve_transform(score), grid=grid, soft=soft, bins=False)
+        tally = cls._of_matrix(checked, index, options, softmax=softmax)
         if checked.named_by_frame:
             require_plausible(checked, tally.class_counts)
         return tally
@@ -199,14 +198,17 @@ class Tally:
         [1, 2]
         """
         checked = check_scores(scores, name="target", classes=classes)
-        options = CountOptions(soft=soft, bins=bins, softmax=check_flag(softmax, "softmax"))
-        return cls._of_matrix(checked, None, options)
+        return cls._of_matrix(checked, None, CountOptions(soft=soft, bins=bins), softmax=softmax)
 
     @classmethod
-    def _of_matrix(cls, scores: ScoreMatrix, labels: IntArray | None, options: CountOptions) -> Tally:
+    def _of_matrix(
+        cls, scores: ScoreMatrix, labels: IntArray | None, options: CountOptions, *, softmax: bool
+    ) -> Tally:
+        name, is_logits = "target" if labels is None else "source", check_flag(softmax, "softmax")
         counter = Counter(len(scores.classes), options, labelled=labels is not None)
-        counter.count_matrix(scores, labels, name="target" if labels is None else "source")
-        return cls.from_counter(counter, scores.classes)
+        ready = to_probabilities(scores, name=name) if is_logits else scores
+        counter.count_matrix(ready, labels, name=name)
+        return replace(cls.from_counter(counter, scores.classes), softmax=is_logits)
 
     @classmethod
     def from_counter(cls, counter: Counter, classes: tuple[Label, ...], grouped: Grouped | None = None) -> Tally:
@@ -229,7 +231,7 @@ class Tally:
         options, store = counter.options, counter.scores
         scores = store if isinstance(store, RawScores) else store.distinct()
         none = Cells.empty(len(classes)), Cells.empty(1)
-        tally = cls(classes, "probability", False, *none, scores, counter.soft, softmax=options.softmax)
+        tally = cls(classes, "probability", False, *none, scores, counter.soft)
         cells, kind = counter.cells, counter.kind
         if kind is not None and not options.predicted:
             least_top = kind.low if cells.bins == "not counted" else kind.least_top

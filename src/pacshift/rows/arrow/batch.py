@@ -16,6 +16,7 @@ from pacshift.rows.base import BAD_SCORES, LARGE_SCORES, NO_LABEL, WITHOUT_LABEL
 from pacshift.rows.choice import require_whole
 from pacshift.rows.columns import Columns
 from pacshift.scores.check import SAMPLE_ROWS, is_finite, unusable_rows
+from pacshift.scores.kind import require_logits
 from pacshift.scores.names import NOT_FOUND, find_name, is_missing, match_labels, places_by_text, text_of
 from pacshift.scores.transforms import softmax
 from pacshift.tally.coins import name_hashes, number_hashes
@@ -128,7 +129,10 @@ class ArrowBatch(Batch):
 
     @cached_property
     def scores(self) -> Matrix:
-        return softmax(self.raw_scores) if self.is_logits else self.raw_scores
+        if not self.is_logits or not len(self.raw_scores):
+            return self.raw_scores
+        require_logits(self.raw_scores, name="target" if self.kind == "none" else "source")
+        return softmax(self.raw_scores)
 
     @property
     def labels(self) -> IntArray | None:
@@ -138,6 +142,10 @@ class ArrowBatch(Batch):
         """The columns as they lie in the file; bad rows are only looked for where there are some."""
         if not counter.labelled and self.kind != "none":
             return replace(self, kind="none").count(counter)
+        if self.is_logits:
+            if len(self.scores):
+                counter.count(self.scores, self.labels)
+            return
         labels, n_counted = self._label_index(), 0
         if self.n_rows and (labels is None or labels.min() >= 0):
             n_counted = counter.count(self._raw_scores(), labels)
