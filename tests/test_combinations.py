@@ -34,7 +34,6 @@ from pacshift import (
     label_sheet,
 )
 from pacshift.methods import Method
-from pacshift.methods.base import score_for
 from pacshift.scores.transforms import TRANSFORMS
 from test_docs import places
 
@@ -177,7 +176,7 @@ def certify(method: Method, values: dict[str, Any], *, counted: bool) -> Certifi
                 asked["labelled"] = filled_in(rows[1], asked.get("target_groups"))
             made: Certificate = flat(calibrate, rows[0], SOURCE_LABELS, rows[1], score=score, **asked)
             return made
-        how: dict[str, Any] = {"score": score_for(method, score)}
+        how: dict[str, Any] = {"score": method.default_score if score is None else score}
         own, others = asked.pop("groups", None), asked.pop("target_groups", None)
         source = Rows(SOURCE, SOURCE_LABELS, groups=own).tally(soft=True, **how)
         tally = source + Rows(TARGET, groups=others).tally(soft=True)

@@ -303,8 +303,9 @@ class Certificate:
         """
         if isinstance(scores, Rows | CheckedRows):
             return list(chain.from_iterable(self._of_batches(scores, partial(self.labels, score=score))))
-        checked = self._checked(scores)
-        return series_like(scores, label_lists(self._sets(checked, score), checked))
+        checked = self._check(scores)
+        sets = make_sets(checked, self.rule, self.own_transform(score))
+        return series_like(scores, label_lists(sets, checked))
 
     def _bind(self, rows: Rows | CheckedRows) -> CheckedRows:
         """Rows that must have the classes of the certificate."""
@@ -318,7 +319,7 @@ class Certificate:
         every = self._bind(rows).every.without_labels()
         return list(every.fold(lambda batch: make(batch.raw_scores), "measuring the sets"))
 
-    def _checked(self, scores: ScoresLike | ScoreMatrix) -> ScoreMatrix:
+    def _check(self, scores: ScoresLike | ScoreMatrix) -> ScoreMatrix:
         """Scores as a matrix of the kind that the thresholds belong to."""
         if (  # then check_scores would find nothing to do, and take longer than the sets of a thousand scores
             type(scores) is np.ndarray
@@ -342,9 +343,6 @@ class Certificate:
         require_same_kind(self.score_kind, ScoreKind.of_rows(checked.values), name="scores", n_rows=len(checked))
         return checked
 
-    def _sets(self, scores: ScoreMatrix, score: TransformFunction | None) -> BoolArray:
-        return make_sets(scores, self.rule, self.own_transform(score))
-
     def sets_of_rows(self, scores: ScoresLike, *, score: TransformFunction | None = None) -> BoolArray:
         """Prediction sets as a matrix, whatever holds the scores: for engines that read a table piece by piece.
 
@@ -360,7 +358,7 @@ class Certificate:
         bool array of shape (n, K)
             As from ``sets``.
         """
-        return self._sets(self._checked(scores), score)
+        return make_sets(self._check(scores), self.rule, self.own_transform(score))
 
     def sizes_of_rows(self, scores: ScoresLike | ScoreMatrix) -> IntArray:
         """How many sets of some rows hold 0, 1, ..., K labels.
@@ -375,7 +373,7 @@ class Certificate:
         array of shape (K + 1,)
             Counts of sets by size.
         """
-        return set_sizes(self._checked(scores), [self.rule], self.own_transform())[0]
+        return set_sizes(self._check(scores), [self.rule], self.own_transform())[0]
 
     def own_transform(self, score: TransformFunction | None = None) -> Transform:
         """What is done to scores before they are compared with the thresholds.

@@ -18,7 +18,6 @@ from pacshift.files.writing import PathLike
 from pacshift.labels.sheet import LabelSheet
 from pacshift.labels.sheet_file import fix_path
 from pacshift.methods import Method, resolve_method
-from pacshift.methods.base import score_for
 from pacshift.mix.prevalence import KnownMix
 from pacshift.progress import Progress
 from pacshift.rows.base import CheckedRows, no_progress
@@ -187,7 +186,7 @@ def run_calibration(
     """What ``calibrate`` and ``accept`` do once the request is checked and rows are bound."""
     is_labelled = labelled is not None or (target is not None and target.labels == "some")
     require_fit(chosen, request, has_labels=is_labelled)
-    transform = resolve_transform(score_for(chosen, score))
+    transform = resolve_transform(chosen.default_score if score is None else score)
     data = count(source, target, chosen, request, transform, labelled=labelled)
     rows = None if isinstance(source, Tally) else source
     if progress is None and (rows is None or rows.watch is no_progress):

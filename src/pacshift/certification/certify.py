@@ -112,7 +112,9 @@ def certify(
         raise with_next_steps(refusal, data, method, request, assumption) from None
     certificate = _certificate(data, method, request, outcome, assumption, inputs.result(), repeats)
     if with_sizes:
-        certificate = add_set_sizes(certificate, data)
+        rule, target = certificate.rule, data.target
+        counts = rule.sizes_in(tally) if target is None else sizes(target, [maker_of(certificate)])[0]
+        certificate = replace(certificate, set_sizes=counts)
     if certificate.trivial:
         causes = " ".join(certificate.reasons) or "no threshold passes."
         warnings.warn(f"every set contains all labels: {causes}", UninformativeWarning, stacklevel=users_line())
@@ -213,13 +215,6 @@ def _certificate(
             solver=solved_by(),
         ),
     )
-
-
-def add_set_sizes(certificate: Certificate, data: CalibrationData) -> Certificate:
-    """The certificate with the sizes of target sets."""
-    if data.target is None:
-        return replace(certificate, set_sizes=certificate.rule.sizes_in(data.tally))
-    return replace(certificate, set_sizes=sizes(data.target, [maker_of(certificate)])[0])
 
 
 def choose_thresholds(

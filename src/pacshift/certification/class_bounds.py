@@ -31,10 +31,10 @@ def class_miss(tally: Tally, thresholds: FloatArray, *, delta: float, n_unknown:
     >>> class_miss(tally, np.array([0.5, 0.9]), delta=0.05).upper.round(3)
     array([0.018, 1.   ])
     """
-    # A threshold between two grid points counts too many misses; one on the grid or an exact tally does not.
-    on_grid = np.where(np.isfinite(thresholds), to_grid(np.nan_to_num(thresholds)), thresholds)
     missed, rows = tally.misses(thresholds), tally.class_counts
-    surely = tally.misses(on_grid) if tally.grid else missed
+    surely = missed
+    if tally.grid:  # a threshold between two of its points counts too many misses; one on a point does not
+        surely = tally.misses(np.where(np.isfinite(thresholds), to_grid(np.nan_to_num(thresholds)), thresholds))
     n_events = 2 * sum(len(band_ranks(total)) for total in (rows + n_unknown).tolist())
     level = delta / max(n_events, 1)
     # A class has some number of the unknown rows: the widest bounds are right whatever it is.

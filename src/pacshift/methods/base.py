@@ -6,7 +6,7 @@ Everything the package says about a method (certificate, report, command line) i
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
-from typing import Any, ClassVar, Literal, TypeVar, get_args, get_origin
+from typing import Any, ClassVar, Literal, get_args, get_origin
 
 import numpy as np
 
@@ -21,8 +21,6 @@ from pacshift.progress import Steps
 from pacshift.rows.rule import Rule, SetRule
 from pacshift.tally import Tally
 from pacshift.words.numbers import one_of
-
-Score = TypeVar("Score")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -326,11 +324,6 @@ def check_options(method: Any) -> None:
         if get_origin(option.type) is Literal and given not in values:
             allowed = one_of([repr(value) for value in values])
             raise InputError(f"{option.name} must be {allowed}, got {given!r}.")
-
-
-def score_for(method: Method, score: Score | None) -> str | Score:
-    """The score transform to use: the user's choice, or the method's own where there is none."""
-    return method.default_score if score is None else score
 
 
 def check_method(method: Any) -> Method:

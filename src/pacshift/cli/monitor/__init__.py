@@ -126,7 +126,6 @@ def monitor(
     from pacshift.cli.monitor.output import check_outputs, look_back, report_failure, show
     from pacshift.cli.monitor.run import choose_certificate, ingest, open_source, read_like
     from pacshift.methods import resolve_method
-    from pacshift.methods.base import score_for
     from pacshift.monitor import write_history
     from pacshift.monitor.check import require_own_promise, require_sets
     from pacshift.report import write_history_page
@@ -159,7 +158,7 @@ def monitor(
         if isinstance(rows, Tally):
             counted, names = rows, None
         else:
-            score = score_for(chosen, None if in_use is None else in_use.score)
+            score = chosen.default_score if in_use is None else in_use.score
             counted, names = rows.tally(score, soft=chosen.needs_soft), rows.columns
         watch = Monitor(
             counted, method=chosen, state=watching.state, forever=watching.forever, columns=names, **request
