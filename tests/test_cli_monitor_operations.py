@@ -278,7 +278,7 @@ def test_metrics_say_that_a_whole_run_failed(folder: Path, monkeypatch: pytest.M
         assert (after.pop("last_run_success"), after.pop("last_run_timestamp_seconds")) == (0, 1786752001)
         assert after == {name: value for name, value in before.items() if not name.startswith("last_run")}
         text = Path("pacshift.prom").read_text()
-        assert text.count("# TYPE") == text.count("# HELP") == len({name.partition("{")[0] for name in gauges()})
+        assert text.count("# TYPE") == len({name.partition("{")[0] for name in gauges()})
     Path("watch/manifest.json").write_text("{}")
     monitored(*table, "--state", "other")
     assert gauges()["last_run_success"] == 1

@@ -150,9 +150,11 @@ class Monitor:
         self.forever, self._columns, self._source = bool(forever), columns, source
         known = request.known
         # The shares of delta that were spent belong to what was asked for, so a state folder remembers it.
-        promise = ("epsilon", "delta", "class_epsilon", "contamination")
         settings = {
-            **{name: getattr(request, name) for name in promise},
+            "epsilon": request.epsilon,
+            "delta": request.delta,
+            "class_epsilon": request.class_epsilon,
+            "contamination": request.contamination,
             "known_mix": None if known is None else [known.lower.tolist(), known.upper.tolist()],
             "forever": self.forever,
             "method": self._method.name,
@@ -367,14 +369,12 @@ class Monitor:
 
     def _require_same_reading(self, reading: Mapping[str, str | None]) -> None:
         """Remember how files are read, and refuse another way later."""
-        known = self._saved.reading
-        if known is None:
-            self._state.change(reading=dict(reading))
-            return
-        for name in (name for name in (*known, *reading) if known.get(name) != reading.get(name)):
+        known = self._saved.reading or dict(reading)
+        self._state.change(reading=known)
+        for name in (name for name in reading if known.get(name) != reading[name]):
             was, now = (
-                param(f"{name}={each[name]!r}") if each.get(name) else f"no {param(name + '=')}"
-                for each in (known, reading)
+                param(f"{name}={value!r}") if value else f"no {param(name + '=')}"
+                for value in (known.get(name), reading[name])
             )
             raise InputError(
                 f"{self.state_folder} was begun with {was} and now there is {now}. Rows that are cut or "
@@ -409,26 +409,25 @@ class Monitor:
         """Count a delivery and add its rows to their periods, unless all of them were counted before."""
         saved, known, called = self._saved, self.deliveries, None if file is None else str(file)
         sha256 = None if file is None else file_sha256(file)
-        same = [one for one in known if sha256 is not None and one.sha256 == sha256]
-        earlier = [one for one in known if called is not None and one.name == called]  # of the same name
-        others = [one for one in known if one not in earlier]
+        same = [delivery for delivery in known if sha256 is not None and delivery.sha256 == sha256]
+        earlier = [delivery for delivery in known if called is not None and delivery.name == called]
+        others = [delivery for delivery in known if delivery not in earlier]
         if replace is None and same:
-            if all(one.name != called for one in same):  # an export that hangs delivers the old rows anew
+            if all(each.name != called for each in same):  # an export that hangs delivers the old rows anew
                 tell(
                     f"{file} has the same content as {same[0].called}, which was counted. It is not counted again."
                 )
                 self._state.change(deliveries=(*others, Delivery(called, sha256, 0)))
             return
-        counted_parts = {name: digest for one in earlier for name, digest in one.parts.items()}
+        counted_parts = {name: digest for delivery in earlier for name, digest in delivery.parts.items()}
 
         def name() -> str:
             """What the file is called as a period: as its first rows are, if some were counted before."""
             assert file is not None
             alike = [other for other in files if other is not None]
-            alike += [Path(one.name) for one in known if one.name is not None]
-            return next(iter(counted_parts), None) or period_name(
-                file, alike, () if any(one.rows for one in earlier) else saved.periods
-            )
+            alike += [Path(delivery.name) for delivery in known if delivery.name is not None]
+            taken = () if any(delivery.rows for delivery in earlier) else saved.periods
+            return next(iter(counted_parts), None) or period_name(file, alike, taken)
 
         counted = count(file, name)
         if counted.n_dropped:
@@ -436,21 +435,19 @@ class Monitor:
         for period in counted.periods.values():
             check.check_target(period.target, self._source)
         delivery = counted.as_delivery(called, sha256)
+        added, deliveries = list(delivery.parts), (*known, delivery)
         if replace is not None:  # of its rows only those of this period are new
             delivery.require_only(replace, known)
-            added = [each for each in delivery.parts if each == replace]
+            added = [replace] if replace in delivery.parts else []
             parts = counted_parts | {each: delivery.parts[each] for each in added}
             deliveries = (*others, changed(delivery, parts=parts))
-        elif delivery.is_new(known):
-            added, deliveries = list(delivery.parts), (*known, delivery)
-        else:
+        elif not delivery.is_new(known):
             tell(f"{file} holds rows that were counted before. They are not counted again.")
+            added, deliveries = [], known
             if file is not None:  # written again, or copied: its bytes need not be counted to be known
-                n_rows = sum(one.rows for one in earlier)  # of a copy nothing is counted
+                n_rows = sum(each.rows for each in earlier)  # of a copy nothing is counted
                 whole = earlier[0].whole if len(earlier) == 1 else None
-                again = Delivery(called, sha256, n_rows, counted_parts, whole)
-                self._state.change(deliveries=(*others, again))
-            return
+                deliveries = (*others, Delivery(called, sha256, n_rows, counted_parts, whole))
         periods = dict(saved.periods)
         for each in added:
             rows = changed(counted.periods[each], sized_by=saved.in_use_number)

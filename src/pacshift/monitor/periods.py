@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date
 from pathlib import Path
 from typing import TypeAlias
 
@@ -33,11 +32,10 @@ class Period:
     def plus(self, more: "Period") -> "Period":
         """The rows of both. Sizes that not all rows have under one certificate are dropped."""
         sized = self.set_sizes is not None and more.set_sizes is not None and self.sized_by == more.sized_by
-        ends = [end for end in (self.end, more.end) if end is not None]
         return replace(
             self,
             target=self.target + more.target,
-            end=max(ends, key=_ordinal, default=None),
+            end=max(filter(None, (self.end, more.end)), default=None),
             set_sizes=self.set_sizes + more.set_sizes if sized else None,  # type: ignore[operator]
             sized_by=more.sized_by,
         )
@@ -50,16 +48,7 @@ class Period:
 
 def in_order(periods: Iterable[Period]) -> list[Period]:
     """By their start, and those without one by their arrival."""
-    # Sorting keeps the order of arrival where starts are equal.
-    return sorted(periods, key=lambda period: 0 if period.start is None else _ordinal(period.start))
-
-
-def _ordinal(text: str) -> int:
-    """A day as a number, so that it sorts; 0 for any other text."""
-    try:
-        return date.fromisoformat(text).toordinal()
-    except ValueError:
-        return 0
+    return sorted(periods, key=lambda period: period.start or "")  # equal ones keep the order of arrival
 
 
 @dataclass(frozen=True, slots=True)

@@ -155,23 +155,6 @@ PROMETHEUS = ".prom"
 ENDINGS = (".parquet", ".feather", ".csv", ".json", PROMETHEUS)
 
 _RUN = "pacshift_last_run_"
-GAUGES = {
-    "pacshift_last_run_timestamp_seconds": "When the last run ended, in seconds since 1970.",
-    "pacshift_last_run_success": "1 if the last run counted all files, 0 if it failed or left files out.",
-    "pacshift_files_not_counted": "Files that the last run could not count.",
-    "pacshift_periods_without_rows": "Periods without rows from the first period until now.",
-    "pacshift_period_end_seconds": "End of the newest period, in seconds since 1970.",
-    "pacshift_alert": "1 if the newest period breaks the promise (error) or label shift (assumption).",
-    "pacshift_rows": "Rows of the newest period.",
-    "pacshift_error": "Bounds of the share of the newest period that the sets in use miss.",
-    "pacshift_accuracy": "Lower bound of the accuracy of the classifier in the newest period.",
-    "pacshift_size": "Labels per set in use in the newest period.",
-    "pacshift_empty": "Share of the sets in use that are empty in the newest period.",
-    "pacshift_fresh_size": "Labels per set with the new certificate of the newest period.",
-    "pacshift_share": "Bounds of the share of each class in the newest period.",
-    "pacshift_weight": "Bounds of the share of each class in the newest period, relative to the source.",
-}
-"""What Prometheus is told, in this order. A test compares it with the page."""
 
 
 def history_rows(history: Iterable[PeriodReport]) -> list[dict[str, Any]]:
@@ -292,13 +275,13 @@ def write_history(
 
 def write_failed_run(path: PathLike) -> None:
     """Tell Prometheus that the run failed; what the last one found stays as it was."""
-    file, lines = Path(path), list[str]()
+    file, text = Path(path), _in_text_format(_run_gauges(success=False))
     if file.exists():
-        known = tuple(prefix + name for name in GAUGES for prefix in ("# HELP ", "# TYPE ", ""))
-        lines = [line for line in file.read_text("utf-8", "replace").splitlines() if line.startswith(known)]
+        lines = file.read_text("utf-8", "replace").splitlines(keepends=True)
+        own = [line for line in lines if line.startswith(("# TYPE pacshift_", "pacshift_"))]
+        text += "".join(line for line in own if _RUN not in line)
     with atomic_write(file) as draft:
-        kept = "".join(f"{line}\n" for line in lines if _RUN not in line)
-        draft.write_text(_in_text_format(_run_gauges(success=False)) + kept, encoding="utf-8")
+        draft.write_text(text, encoding="utf-8")
 
 
 def _run_gauges(*, success: bool) -> dict[str, list[str]]:
@@ -308,9 +291,7 @@ def _run_gauges(*, success: bool) -> dict[str, list[str]]:
 
 
 def _in_text_format(gauges: Mapping[str, Sequence[str]]) -> str:
-    known = [name for name in GAUGES if name in gauges]
-    heads = ((f"# HELP {name} {GAUGES[name]}", f"# TYPE {name} gauge") for name in known)
-    return "".join("\n".join([*head, *gauges[name], ""]) for name, head in zip(known, heads, strict=True))
+    return "".join("\n".join([f"# TYPE {name} gauge", *lines, ""]) for name, lines in gauges.items())
 
 
 def _metrics(rows: Iterable[dict[str, Any]], reports: Sequence[PeriodReport], n_not_counted: int) -> str:
