@@ -50,14 +50,13 @@ def test_methods_lists_all() -> None:
 
 def test_the_intervals_hold_the_truth_and_are_shown(data: Data) -> None:
     document = json.loads(good("prevalence", data.source, data.target, "--json").stdout)
-    truth = dict(zip(NAMES, (0.2, 0.3, 0.5), strict=True))
-    assert list(document["classes"]) == list(NAMES)
-    for name, row in document["classes"].items():
-        low, high = row["share"]
-        assert low <= truth[name] <= high
+    truth = (0.2, 0.3, 0.5)
+    assert document["classes"] == list(NAMES)
+    for (low, high), share in zip(document["mix"], truth, strict=True):
+        assert low <= share <= high
         assert high - low < 0.3
-        assert row["source_rows"] > 0
-    assert 0.5 < document["accuracy_at_least"] < 1
+    assert min(document["class_counts"]) > 0
+    assert 0.5 < document["accuracy"] < 1
     shown = good("prevalence", data.source, data.target, "--delta", "0.2").stdout
     assert "weight" in shown
     assert "confidence 80 %" in " ".join(shown.split())
@@ -67,7 +66,7 @@ def test_known_bounds_narrow_the_intervals_and_may_be_refuted(data: Data) -> Non
     assert "no TARGET" in bad("prevalence", data.source)
     asked = ("prevalence", data.source, data.target)
     document = json.loads(good(*asked, "--known", "wren=0..0.5", "--json").stdout)
-    assert document["classes"]["wren"]["share"][1] <= 0.5 + 1e-9
+    assert document["mix"][NAMES.index("wren")][1] <= 0.5 + 1e-9
     assert "but you said at most" in bad(*asked, "--known", "wren=0..0.1", code=3)
 
 
@@ -94,7 +93,7 @@ def test_a_plan_has_a_size_and_a_picture(data: Data, tmp_path: Path) -> None:
     made = json.loads(good(*asked, "--n-source", 4000, "--json", "-o", tmp_path / "p.png").stdout)
     assert made["solved_for"] == "size"
     assert made["interval"][0] < made["size"] < made["interval"][1]
-    assert set(made["class_rows"]) == set(NAMES)
+    assert made["classes"] == list(NAMES)
     assert (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")
     shown = good(*asked, "--size", made["size"], "-o", tmp_path / "p.svg").stdout
     assert "Needed source rows" in shown

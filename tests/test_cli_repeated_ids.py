@@ -43,7 +43,7 @@ def test_calibrate_and_check_by_group(folder: Path, tmp_path: Path) -> None:
     assert [one.rows for one in made.provenance.inputs] == [300, 300]
 
     checked = json.loads(good("check", out, folder / "later.parquet", "--json").stdout)
-    assert (checked["rows"], checked["group"]) == (300, "patient_id")
+    assert (checked["n_judged"], checked["group"]) == (300, "patient_id")
     assert "One random row of each 'patient_id' was" in good("check", out, folder / "later.parquet").stdout
     without = good("check", out, folder / "later_without.parquet")
     assert "this table has no column 'patient_id': every row counts by itself" in without.stderr

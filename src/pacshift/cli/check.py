@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from pacshift.cli import options
-from pacshift.cli.console import BROKEN, make_table, plain, print_json, results
+from pacshift.cli.console import BROKEN, make_table, plain, print_json, results, to_json
 from pacshift.cli.options import basic, expert, output, tables
 from pacshift.words.numbers import DIGITS, MAX_LISTED, between, digits_against, given, mean_size, percent
 from pacshift.words.verdicts import COLOURS
@@ -59,7 +59,9 @@ def check(
     group = None if rows.columns is None else rows.columns.group
     outcome = pacshift.check(certificate, rows, level=level)
     if as_json:
-        print_json({**_document(certificate, outcome), "group": group})
+        names = ("epsilon", "delta", "method", "guarantee", "classes", "class_miss")
+        promised = {name: getattr(certificate, name) for name in names}
+        print_json({**to_json(outcome), "error": outcome.error, "certificate": promised, "group": group})
     else:
         _show(certificate, outcome)
         if group is not None:
@@ -67,46 +69,6 @@ def check(
     fine = ("kept", "within-epsilon", *(["not-proven"] if fail_on == "broken" else []))
     if outcome.verdict not in fine:  # a pipeline must stop, whatever the method had promised
         raise typer.Exit(BROKEN)
-
-
-def _document(certificate: "Certificate", outcome: "Check") -> dict[str, object]:
-    result, one_label, stated = outcome.evaluation, outcome.one_label_interval, certificate.class_miss
-    promised = {name: getattr(certificate, name) for name in ("epsilon", "delta", "method", "guarantee")}
-    counted = {
-        name: getattr(outcome, name) for name in ("missed", "kept_up_to", "broken_from", "level", "seen_as")
-    }
-    classes = {name: list(getattr(outcome, name)) for name in ("classes_above", "classes_kept", "classes_apart")}
-    return {
-        "verdict": outcome.verdict,
-        "in_words": outcome.text,
-        **promised,
-        "rows": result.n,
-        "rows_judged": outcome.n_judged,
-        "error": options.finite_or_none(outcome.error),
-        **{name: getattr(result, name) for name in ("size", "empty")},
-        "error_interval": [outcome.lower, outcome.upper],
-        **counted,
-        "one_label": {
-            "share": result.one_label,
-            "error": options.finite_or_none(result.one_label_error),
-            "error_interval": [float(one_label.lower), float(one_label.upper)],
-        },
-        "classes": [
-            {
-                "name": name,
-                "rows": int(result.class_counts[label]),
-                "error": options.finite_or_none(result.class_error[label]),
-                "error_interval": _ends(outcome.class_interval, label),
-                "stated": None if stated is None else _ends(stated, label),
-                "size": options.finite_or_none(result.class_size[label]),
-                "alone": int(result.alone_counts[label]),
-                "alone_error": options.finite_or_none(result.alone_error[label]),
-                "alone_error_interval": _ends(outcome.alone_interval, label),
-            }
-            for label, name in enumerate(certificate.classes)
-        ],
-        **classes,
-    }
 
 
 def _ends(interval: "Interval", label: int) -> list[float]:

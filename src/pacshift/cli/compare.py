@@ -1,6 +1,5 @@
 """``pacshift compare``: every method on the same data, side by side."""
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pacshift.cli import options
@@ -38,7 +37,7 @@ def compare(
     rates: dict[str, Any] = {"epsilon": epsilon, "delta": delta}
     compared = pacshift.compare(*data, **rates)
     if as_json:
-        print_json({**rates, "rows": data[1].last_scan.n_given, "methods": list(map(asdict, compared.rows))})
+        print_json({**rates, "rows": data[1].last_scan.n_given, "methods": compared.rows})
         return
     shown = make_table(*compared.columns, left=2)
     for row in compared.rows:

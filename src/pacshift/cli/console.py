@@ -1,11 +1,13 @@
 """What commands print: results to stdout, everything else to stderr, one JSON object for machines."""
 
 import json
+import math
 import os
 import sys
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import fields, is_dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, NoReturn
@@ -95,8 +97,31 @@ def note(text: object) -> None:
 
 
 def print_json(document: object) -> None:
-    """Print the one JSON object of ``--json``."""
-    typer.echo(visible_json(document))
+    """Print the one JSON object of ``--json``: results of the library field by field."""
+    typer.echo(visible_json(to_json(document)))
+
+
+def to_json(value: Any) -> Any:
+    """A record as an object, an array as a list, an interval as its two ends, and null for NaN and infinity.
+
+    >>> from pacshift import Interval
+    >>> import numpy as np
+    >>> to_json({"share": Interval(np.array([0.1, 0.2]), np.array([0.3, np.inf]))})
+    {'share': [[0.1, 0.3], [0.2, None]]}
+    """
+    if is_dataclass(value):
+        parts = {each.name: to_json(getattr(value, each.name)) for each in fields(value)}
+        if list(parts) != ["lower", "upper"]:
+            return parts
+        low, high = parts.values()
+        return [list(ends) for ends in zip(low, high, strict=True)] if isinstance(low, list) else [low, high]
+    if isinstance(value, dict):
+        return {str(name): to_json(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [to_json(part) for part in value]
+    if hasattr(value, "tolist"):
+        return to_json(value.tolist())
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def visible_json(document: object) -> str:

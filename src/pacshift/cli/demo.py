@@ -1,6 +1,6 @@
 """``pacshift demo``: a simulated label shift, every method on it, and which of them keep their promise."""
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -8,7 +8,7 @@ import typer
 
 from pacshift.cli import options
 from pacshift.cli.compare import cells
-from pacshift.cli.console import make_table, plain, print_json, print_words, progress, results
+from pacshift.cli.console import make_table, plain, print_json, print_words, progress, results, to_json
 from pacshift.cli.options import basic
 from pacshift.errors import InputError
 from pacshift.words.numbers import given, percent
@@ -41,7 +41,7 @@ def demo(
     if not as_json:
         _show(result, files)
         return
-    rows = [{**asdict(row), "draws_above_epsilon": result.count_above(row.method)} for row in result.draws[0]]
+    rows = [{**to_json(row), "draws_above_epsilon": result.count_above(row.method)} for row in result.draws[0]]
     facts = {"epsilon": result.certificate.epsilon, "delta": result.certificate.delta, "draws": len(result.draws)}
     print_json({**facts, "methods": rows, "files": {name: str(path) for name, path in files.items()}})
 

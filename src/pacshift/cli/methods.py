@@ -1,12 +1,10 @@
 """``pacshift methods``: the methods and what each promises."""
 
-from dataclasses import asdict
-
 from rich.table import Table
 
 from pacshift.cli import options
 from pacshift.cli.compare import guarantee_cell
-from pacshift.cli.console import print_json, results
+from pacshift.cli.console import print_json, results, to_json
 
 
 def methods(as_json: options.Json = False) -> None:
@@ -20,7 +18,9 @@ def methods(as_json: options.Json = False) -> None:
 
     chosen = [method() for method in METHODS.values()]
     if as_json:
-        print_json({method.name: {"guarantee": method.guarantee, **asdict(facts_of(method))} for method in chosen})
+        print_json(
+            {method.name: {"guarantee": method.guarantee, **to_json(facts_of(method))} for method in chosen}
+        )
         return
     table = Table("method", "promise", "idea")
     for method in chosen:

@@ -290,8 +290,3 @@ def require_new(path: Path, force: bool, look: Callable[[], object] = bool) -> N
     if not force and path.exists():
         look()
     writing.check_output(path, overwrite=force)
-
-
-def finite_or_none(value: Any) -> float | None:
-    """A number for JSON, which has no NaN: unknown values become null."""
-    return float(value) if value is not None and abs(float(value)) < float("inf") else None

@@ -1,20 +1,18 @@
 """``pacshift plan``: how many rows for which size of sets?"""
 
-import math
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from pacshift.cli import options
-from pacshift.cli.console import plain, print_json, progress, results, say_written
+from pacshift.cli.console import plain, print_json, progress, results, say_written, to_json
 from pacshift.cli.options import basic
 from pacshift.defaults import DELTA, EPSILON
 from pacshift.errors import InputError
 
 if TYPE_CHECKING:
-    from pacshift import Plan
     from pacshift.arrays import Label
     from pacshift.rows.base import CheckedRows
 
@@ -97,7 +95,7 @@ def plan(
         with atomic_write(out, overwrite=force) as draft:
             figure.savefig(draft, format=out.suffix[1:].lower(), dpi=200)
     if as_json:
-        print_json(_document(answer, out))
+        print_json({**to_json(answer), "picture": None if out is None else str(out)})
     else:
         results().print(plain(answer.explain()))
         say_written(*([] if out is None else [out]))
@@ -142,20 +140,3 @@ def read_mix(text: str, classes: "tuple[Label, ...]") -> dict[str, float]:
             raise InputError(f"the mix {text!r} names class {name!r} twice. Name every class once.")
         shares[name] = number
     return shares
-
-
-def _document(answer: "Plan", out: Path | None) -> dict[str, Any]:
-    names = ("solved_for", "n_source", "n_target", "size", "interval", "epsilon", "delta", "bottleneck")
-    rows = zip(answer.classes, answer.class_rows.tolist(), strict=True)
-    return {
-        **{name: getattr(answer, name) for name in names},
-        "interval": [None if math.isinf(end) else end for end in answer.interval],
-        "bottleneck_share": answer.bottleneck_share,
-        "class_rows": {str(name): count for name, count in rows},
-        "curve": {
-            "over": answer.curve_over,
-            "rows": answer.curve_rows.tolist(),
-            "sizes": answer.curve_sizes.tolist(),
-        },
-        "picture": None if out is None else str(out),
-    }

@@ -53,35 +53,9 @@ def prevalence(
         )
         raise AssumptionError(refused.refusal, ways, assumption=refused.assumption) from None
     if as_json:
-        print_json(to_document(bounds))
+        print_json(bounds)
     else:
         _show(bounds)
-
-
-def to_document(bounds: "Prevalence") -> dict[str, object]:
-    """What the JSON output holds: one entry per class, and what holds for all of them."""
-    rows = {
-        str(name): {
-            "share": [float(bounds.mix.lower[place]), float(bounds.mix.upper[place])],
-            "weight": [float(bounds.weights.lower[place]), options.finite_or_none(bounds.weights.upper[place])],
-            "recall": [float(bounds.recall.lower[place]), float(bounds.recall.upper[place])],
-            "source_rows": int(bounds.class_counts[place]),
-            "predicted_target_rows": int(bounds.predicted_counts[place]),
-        }
-        for place, name in enumerate(bounds.classes)
-    }
-    document: dict[str, object] = {
-        "delta": bounds.delta,
-        "rests_on": bounds.rests_on,
-        "labels": bounds.n_labels,
-        "accuracy_at_least": bounds.accuracy,
-        "accuracy_at_most": bounds.accuracy_at_most,
-        "classes": rows,
-    }
-    if bounds.rests_on != "labels":
-        return document
-    beside = None if bounds.by_label_shift is None else to_document(bounds.by_label_shift)
-    return document | {"by_label_shift": beside, "refusal": bounds.refusal or None}
 
 
 def _show(bounds: "Prevalence") -> None:

@@ -159,7 +159,7 @@ def _period_to_document(report: PeriodReport) -> dict[str, Any]:
     for name in ("prevalence", "weights"):
         if report.fresh is not None and (interval := getattr(report, name)) is not None:
             rows = zip(report.fresh.classes, interval.lower, interval.upper, strict=True)
-            document[name] = {str(label): list(map(options.finite_or_none, ends)) for label, *ends in rows}
+            document[name] = {str(label): ends for label, *ends in rows}
     return document
 
 
