@@ -1,12 +1,11 @@
 """Forged files: values inside are changed and the seals made again, as anybody can who reads how they are made.
 
-``forge`` changes a document (whatever JSON can hold). ``certificate_bytes``, ``sheet_bytes``, ``manifest_bytes``,
-``keys_bytes`` and ``tally_bytes`` seal what came of it. ``trial`` is the test: refused, or read and used in time.
+``forge`` changes a document (whatever JSON can hold). ``certificate_bytes``, ``sheet_bytes`` and
+``manifest_bytes`` seal what came of it. ``trial`` is the test: refused, or read and used in time.
 """
 
 import copy
 import csv
-import hashlib
 import io
 import json
 import math
@@ -24,7 +23,6 @@ from damage import NAMES, nodes, pick, require_message
 from pacshift import LabelSheet, PacshiftError
 from pacshift.files import codec
 from pacshift.labels import sheet_file
-from pacshift.tally.file import checksums
 
 NUMBERS: list[Any] = [0, 1, -1, 2, 1e-9, 0.5, 1 - 1e-9, -0.0, 5e-324, 1e308, 2**31, 2**53 + 1, 2**63 - 1, 2**63]
 NUMBERS += [-(2**63), 10**400, math.nan, math.inf, -math.inf]
@@ -104,52 +102,6 @@ def sealed_json(document: Any, rng: np.random.Generator | None = None) -> bytes:
 
 
 certificate_bytes = manifest_bytes = sealed_json
-
-
-def keys_bytes(keys: Any) -> bytes:
-    """The file of a period's row keys."""
-    data = np.asarray(keys).tobytes()
-    return hashlib.sha256(data).digest() + data
-
-
-def tally_bytes(header: Mapping[str, Any], arrays: Mapping[str, Any]) -> bytes:
-    """The file of a tally: the checksums of its arrays, and that of its header."""
-    kept = {name: np.asarray(array) for name, array in arrays.items()}
-    buffer = io.BytesIO()
-    head = sealed_json({**header, "arrays": checksums(kept)}).decode("utf-8", "replace")
-    np.savez(buffer, header=np.array(head), **kept)  # type: ignore[arg-type]
-    return buffer.getvalue()
-
-
-def tally_parts(content: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Header and arrays of a tally's file."""
-    with np.load(io.BytesIO(content)) as stored:
-        arrays = dict(stored)
-    return json.loads(str(arrays.pop("header"))), arrays
-
-
-def forge_array(array: Any, rng: np.random.Generator) -> Any:
-    """Another array: some values, the order, the shape or the type."""
-    whole = array.dtype.kind in "iu"
-    kind = pick(rng, ["value"] * 4 + ["order", "repeat", "shorter", "empty", "scale", "shift", "type", "shape"])
-    if kind == "value" and array.size:
-        array = array.copy()
-        values = NUMBERS if not whole else [one for one in NUMBERS if isinstance(one, int) and abs(one) < 2**63]
-        array.flat[int(rng.integers(array.size))] = 2**63 if array.dtype == np.uint64 else pick(rng, values)
-        return array
-    types = ["f4", "f2", "i1", "u8", "U5", "c16", "?", ">f8", "S3"]
-    changed: dict[str, Callable[[], Any]] = {
-        "order": lambda: rng.permutation(array) if array.ndim else array,
-        "repeat": lambda: np.repeat(array, 2, axis=0) if array.ndim else array,
-        "shorter": lambda: array[:-1] if array.ndim else array,
-        "scale": lambda: array * 10,
-        "shift": lambda: array + (1 if whole else 2.0),
-        "type": lambda: array.astype(pick(rng, types)),
-        "shape": lambda: pick(rng, [array[None], array.ravel(), np.array(5), array.T]),
-    }
-    with np.errstate(all="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return changed.get(kind, lambda: array[:0] if array.ndim else array)()
 
 
 def sheet_document(sheet: LabelSheet) -> dict[str, Any]:

@@ -283,7 +283,7 @@ def test_the_estimator_passes_groups_on() -> None:
 
 def test_the_monitor_counts_one_row_per_group_and_period() -> None:
     monitor = Monitor(Rows(SOURCE, LABELS, groups=IDS).tally())
-    report = monitor.update(Rows(TARGET, groups=TARGET_IDS), period="May")
+    report: Any = monitor.update(Rows(TARGET, groups=TARGET_IDS), period="May")
     assert report.rows == 400
     assert report.fresh.target_grouped == Grouped(2000)
     june, _, ids = patients(300, 5, 0.6, np.random.default_rng(8))

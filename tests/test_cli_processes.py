@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.csv
 import pytest
 
 import commands
@@ -38,12 +39,8 @@ def run(*words: object, cwd: Path, **environment: str) -> "subprocess.CompletedP
 def tables(tmp_path: Path) -> Path:
     rng = np.random.default_rng(0)
     for name in ("source", "target"):
-        labels = rng.integers(0, 3, 800)
-        logits = np.exp(rng.normal(0, 1, (800, 3)) + 3 * np.eye(3)[labels])
-        probs = logits / logits.sum(axis=1, keepdims=True)
-        rows = enumerate(zip(probs, labels, strict=True))
-        lines = [f"{i},{p[0]:.6f},{p[1]:.6f},{p[2]:.6f},{'abc'[label]}" for i, (p, label) in rows]
-        (tmp_path / f"{name}.csv").write_text("\n".join(["id,p_a,p_b,p_c,label", *lines]) + "\n")
+        rows = commands.columns(*commands.simulate(rng, [0.4, 0.3, 0.3], 800))
+        pyarrow.csv.write_csv(pyarrow.table(rows), tmp_path / f"{name}.csv")
     return tmp_path
 
 

@@ -11,6 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
+from commands import columns, simulate
+
 PACSHIFT = str(Path(sysconfig.get_path("scripts")) / "pacshift")
 
 pytestmark = [pytest.mark.spark, pytest.mark.skipif(shutil.which("java") is None, reason="Java is not installed")]
@@ -24,11 +26,7 @@ def test_spark_gives_the_same_certificate(tmp_path: Path) -> None:
     pytest.importorskip("pyspark")
     rng = np.random.default_rng(0)
     for name in ("source", "target"):
-        labels = rng.integers(0, 3, 600)
-        exps = np.exp(rng.normal(0, 1, (600, 3)) + 3 * np.eye(3)[labels])
-        probs = exps / exps.sum(axis=1, keepdims=True)
-        columns = {f"p_{one}": probs[:, place] for place, one in enumerate("abc")}
-        table = pa.table({**columns, "label": np.array(list("abc"))[labels]})
+        table = pa.table(columns(*simulate(rng, [0.4, 0.3, 0.3], 600)))
         pa.parquet.write_table(table, tmp_path / f"{name}.parquet")
     made = {}
     for engine in ("arrow", "spark"):

@@ -207,9 +207,8 @@ def test_what_was_measured_is_what_the_tables_say() -> None:
     assert above["PS-W"] == above["PS-C"] == ["0", "0"]
     refused = set(re.findall(r"^\| people, unseen .*?\| (\d+ of \d+) \|", results["after-refusal"], re.MULTILINE))
     assert [f"the test refuses {count} draws" in page for count in refused] == [True]
-    larger = re.search(
-        r"sets are ([\d.]+) % larger \(geometric mean\).*?and ([\d.]+) % larger", results["sharpness"]
-    )
+    said = r"sets are ([\d.]+) % larger \(geometric mean\).*?and ([\d.]+) % larger"
+    larger: Any = re.search(said, results["sharpness"])
     assert f"sets are {larger[1]} % larger (geometric mean)" in page
     assert f"and {larger[2]} % larger than the best that miss no class" in page
     assert set(re.findall(r"\| (\d+) \|$", results["survives"], re.MULTILINE)) == {"0"}

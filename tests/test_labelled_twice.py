@@ -1,7 +1,6 @@
 """Labelled target rows that are in the source too are refused by every verb that takes both."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,9 +8,8 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 import pacshift
-from commands import bad, good
-from pacshift import InputError, LabelSheet, PACClassifier, Tally, read
-from refused import NAMES, save, table, world
+from pacshift import InputError, LabelSheet, PACClassifier, Tally
+from refused import world
 
 SOURCE, SOURCE_LABELS = world(2000, 1, shifted=False)
 TARGET, TRUTH = world(1500, 2, shifted=False)
@@ -93,31 +91,3 @@ def test_every_verb_refuses_labelled_rows_that_are_in_the_source(verb: str, how:
     with pytest.raises(InputError, match=SAID):
         VERBS[verb](*with_labelled(how, rows))
     VERBS[verb](SOURCE, SOURCE_LABELS)
-
-
-@pytest.mark.parametrize("how", HOW)
-@pytest.mark.parametrize("command", ["calibrate", "accept", "prevalence", "compare", "label"])
-def test_every_command_refuses_them(command: str, how: str, tmp_path: Path) -> None:
-    rows = sheet().rows if command == "label" else np.arange(N_LABELS)
-    scores, labels = with_labelled(how, rows)
-    source = save(table(scores, labels), tmp_path / "source.parquet")
-    whole = table(TARGET)
-    if command == "compare":
-        if how == "half of them":
-            return
-        target = save(table(TARGET[:N_LABELS], TRUTH[:N_LABELS]), tmp_path / "target.parquet")
-    else:
-        known = [None if label is None else NAMES[label] for label in some(TRUTH)]
-        target = save(whole.append_column("label", [known]), tmp_path / "target.parquet")
-    words = [command, source, target]
-    if command == "label":
-        to_label = tmp_path / "to_label.csv"
-        made = pacshift.label_sheet(read(target), budget=N_LABELS, epsilon=0.1, rng=1)
-        made.with_labels(np.array(NAMES)[TRUTH[made.rows]]).save(to_label)
-        words += ["--next", to_label]
-    else:
-        words += ["--target-label", "label"]
-    words += ["-o", tmp_path / "c.json"] if command in ("calibrate", "accept") else []
-    assert "labelled target rows are in the source too" in bad(*words)
-    save(table(SOURCE, SOURCE_LABELS), source)
-    good(*words)

@@ -123,32 +123,22 @@ def test_the_same_rows_written_otherwise_are_other_files(tmp_path: Path) -> None
     assert read(tmp_path, label="label").tally().n_source == 600
 
 
-def test_commands(tmp_path: Path) -> None:
-    data = make_tables(tmp_path)
-    copy = tmp_path / "copy.parquet"
-    assert "is given twice" in bad("check", data.certificate, *[data.labelled] * 3)
-    twice = tmp_path / "twice"
+def test_commands_name_both_copies(tmp_path: Path) -> None:
+    data, twice = make_tables(tmp_path), tmp_path / "twice"
     twice.mkdir()
-    for original in (data.source, data.target):
-        for name in ("a.parquet", "b.parquet"):
-            shutil.copy(original, twice / name)
-        pair = (twice, data.target) if original == data.source else (data.source, twice / "?.parquet")
-        for command in ("calibrate", "compare", "prevalence"):
-            said = bad(command, *pair)
-            assert f"{twice / 'a.parquet'} and {twice / 'b.parquet'} have the same content" in said
-    assert "is given twice" in bad("tally", data.source, data.source, "-l", "label", "-o", tmp_path / "x.tally")
-    shutil.copy(data.labelled, copy)
-    assert "have the same content" in bad("check", data.certificate, data.labelled, copy)
-    both = tmp_path / "both"
-    both.mkdir()
     for name in ("a.parquet", "b.parquet"):
-        shutil.copy(data.source, both / name)
-    assert "have the same content" in bad("plan", both, "--target-mix", "crow=1", "--n-source", 9, "--n-target", 9)
-    shown = run("monitor", data.source, both, "-o", tmp_path / "m.html")  # one of them is counted
+        shutil.copy(data.source, twice / name)
+    planned = ("--target-mix", "crow=1", "--n-source", 9, "--n-target", 9)
+    for words in (
+        ("calibrate", twice, data.target),
+        ("check", data.certificate, twice),
+        ("plan", twice, *planned),
+    ):
+        assert f"{twice / 'a.parquet'} and {twice / 'b.parquet'} have the same content" in bad(*words)
+    assert "is given twice" in bad("check", data.certificate, *[data.labelled] * 3)
+    shown = run("monitor", data.source, twice, "-o", tmp_path / "m.html")  # one of them is counted
     assert (shown.exit_code, "have the same content" in shown.stderr) == (2, True)
-    good("prevalence", data.source, data.target)
-    # Rows cannot be a source and an independent target; copies of a file get a note instead.
-    for command in ("calibrate", "compare", "prevalence"):
+    for command in ("calibrate", "compare", "prevalence"):  # rows cannot be a source and an independent target
         again = twice / ".." / "source.parquet"
         assert f"{data.source} is both SOURCE and TARGET" in bad(command, data.source, again)
 

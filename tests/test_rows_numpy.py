@@ -39,8 +39,8 @@ def test_archives_with_other_names(tmp_path: Path) -> None:
     np.savez(tmp_path / "a.npz", softmax=SCORES, y=LABELS, probs=SCORES[:, ::-1], labels=2 - LABELS)
     expected = Tally.from_scores(SCORES, LABELS, grid=True)
     rows = read(tmp_path / "a.npz", label="y", scores="softmax")
-    columns = rows.bind(name="source", role="source").columns
-    assert (rows.tally(), columns) == (expected, Columns(("softmax",), "y"))
+    named = rows.bind(name="source", role="source").columns
+    assert (rows.tally(), named) == (expected, Columns(("softmax",), "y"))
     np.savez(tmp_path / "b.npz", softmax=SCORES, y=LABELS)
     assert read(tmp_path / "b.npz", label="y", scores="softmax").tally() == expected
     with pytest.raises(InputError, match=r"must hold numbers 'probs' .* Name the scores: scores=NAME"):
