@@ -25,7 +25,7 @@ from pacshift.rows.rule import RULES, Rule
 from pacshift.scores.check import check_classes, check_rate
 from pacshift.scores.kind import ScoreKind
 from pacshift.tally.inputs import Grouped
-from pacshift.tally.rules import SCORE, SIDES, may_be
+from pacshift.tally.rules import SCORE, may_be, require_side
 
 if TYPE_CHECKING:
     from pacshift.certificate import Certificate
@@ -231,8 +231,9 @@ def _require_consistent(found: dict[str, Any], rule: type[Rule]) -> None:
     """ValueError where fields contradict each other, or the method that the file names."""
     for name in ("epsilon", "delta"):
         check_rate(found[name], name)
-    by_class = {"source_by_class": found["class_counts"], "target_by_class": found["predicted_counts"]}
-    codec.require(SIDES, found | by_class | {"source_kind": found["score_kind"], "target_kind": None})
+    known, predicted, kind = found["class_counts"], found["predicted_counts"], found["score_kind"]
+    require_side("source", found["n_source"], by_class=known, kind=kind, grouped=found["source_grouped"])
+    require_side("target", found["n_target"], by_class=predicted, kind=None, grouped=found["target_grouped"])
     if found["n_target_labels"] > found["n_target"]:
         raise ValueError("more target rows have labels than there are")
     if found["contamination"] >= found["epsilon"]:

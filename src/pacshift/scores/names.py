@@ -121,11 +121,11 @@ def match_labels(values: NDArray[Any], classes: tuple[Label, ...]) -> IntArray:
         distinct, inverse = np.unique(values, return_inverse=True)
         matched = np.array([find_name(value, places) for value in distinct.tolist()], np.int64)
         return np.asarray(matched[inverse.reshape(-1)], np.int64)
-    flatten_groups = (
+    each_place = (
         places.get(value, NOT_FOUND) if type(value) is str else find_name(value, places)
         for value in values.tolist()
     )
-    return np.fromiter(flatten_groups, np.int64, len(values))
+    return np.fromiter(each_place, np.int64, len(values))
 
 
 def _look_up(names: NDArray[Any], places: NDArray[Any], values: NDArray[Any]) -> IntArray:

@@ -30,7 +30,7 @@ from pacshift.scores.check import check_classes
 from pacshift.scores.kind import ScoreKind
 from pacshift.tally.cells import Bins, Cells
 from pacshift.tally.inputs import Grouped, Input
-from pacshift.tally.rules import SCORE, SIDES, TALLY, require_arrays, sides_of
+from pacshift.tally.rules import SCORE, TALLY, require_arrays, require_side
 from pacshift.tally.same_rows import list_inputs
 from pacshift.tally.stores import Distinct, SoftSums
 
@@ -116,7 +116,9 @@ def read(path: str | os.PathLike[str], cls: "type[Tally]") -> "Tally":
         scores = Distinct(*(arrays[name] for name in ("values", "counts", "starts")))
         tally = cls(**fields, scores=scores, bins=arrays.get("bins"))
         require(TALLY, tally)
-        require(SIDES, sides_of(tally))
+        by_class, kinds = tally.class_counts, (tally.source_kind, tally.target_kind)
+        require_side("source", tally.n_source, by_class=by_class, kind=kinds[0], grouped=tally.source_grouped)
+        require_side("target", tally.n_target, by_class=None, kind=kinds[1], grouped=tally.target_grouped)
         return tally
 
     return parse_document(header, path, FORMAT, VERSION, read_tally, what="tally")

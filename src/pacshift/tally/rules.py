@@ -1,8 +1,8 @@
 """What the parts of a file of counts say about each other: types, ranges, order and sums.
 
 Whoever changes a file can compute its checksums again. So loaders ask whether the content could be that of real
-rows: ``SIDES`` of tallies and certificates, ``ARRAYS`` and ``TALLY`` of tallies. Damage and contradictions are
-found; a lie that is consistent cannot be told from counts of other rows.
+rows: ``require_side`` of tallies and certificates, ``ARRAYS`` and ``TALLY`` of tallies. Damage and contradictions
+are found; a lie that is consistent cannot be told from counts of other rows.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,7 +18,7 @@ from pacshift.scores.kind import ScoreKind
 from pacshift.scores.transforms import TRANSFORMS
 from pacshift.tally.cells import Cells, confidence_bin, least_confidence, least_top, n_bins, n_codes, top_bin
 from pacshift.tally.grid import BINS, MAX_BINNED_CLASSES, bin_edges, bin_of, next_on_grid, to_grid
-from pacshift.tally.inputs import MAX_INPUTS
+from pacshift.tally.inputs import MAX_INPUTS, Grouped, Role
 from pacshift.tally.stores import MAX_ROWS, SOFT_UNIT, are_probabilities, sum_by_key
 
 if TYPE_CHECKING:
@@ -94,50 +94,20 @@ def require_arrays(arrays: Mapping[str, NDArray[Any]], n_classes: int) -> None:
         array.require(arrays[name], name, lengths)
 
 
-def _on(side: str, holds: Callable[..., Any], *names: str) -> Callable[[Mapping[str, Any]], bool]:
-    """Whether a rule holds of some fields of a side, where all of them are known."""
-
-    def on_side(content: Mapping[str, Any]) -> bool:
-        values = [content[f"{name}_{side}" if name == "n" else f"{side}_{name}"] for name in names]
-        return any(value is None for value in values) or bool(holds(*values))
-
-    return on_side
-
-
-SIDES: Rules = {
-    rule.format(side): _on(side, holds, *names)
-    for side in ("source", "target")
-    for rule, holds, names in (
-        (
-            "the {} rows of the classes add up to their number",
-            lambda n, by: sum(by.tolist()) == n,
-            ("n", "by_class"),
+def require_side(
+    role: Role, n_rows: int, *, by_class: IntArray | None, kind: ScoreKind | None, grouped: Grouped | None
+) -> None:
+    """ValueError where a file contradicts itself about a source or a target. What it does not say is None."""
+    rules = {
+        f"the {role} rows of the classes add up to their number": (
+            by_class is None or sum(by_class.tolist()) == n_rows
         ),
-        (
-            "no more {0} rows are counted than {0} groups have",
-            lambda n, grouped: grouped.rows >= n,
-            ("n", "grouped"),
-        ),
-        (
-            "no more parts of {0} groups are counted than {0} rows",
-            lambda n, grouped: grouped.parts <= n,
-            ("n", "grouped"),
-        ),
-        (
-            "{0} scores are those of all {0} rows",
-            lambda n, kind: kind.n_rows == n,
-            ("n", "kind"),
-        ),
-    )
-}
-"""Of a source and of a target, by class and in groups. What a file does not say is None."""
-
-
-def sides_of(tally: "Tally") -> dict[str, Any]:
-    """What ``SIDES`` are about."""
-    names = ("n_source", "n_target", "source_grouped", "target_grouped", "source_kind", "target_kind")
-    by_class = {"source_by_class": tally.class_counts, "target_by_class": None}
-    return by_class | {name: getattr(tally, name) for name in names}
+        f"no more {role} rows are counted than {role} groups have": grouped is None or grouped.rows >= n_rows,
+        f"no more parts of {role} groups are counted than {role} rows": grouped is None or grouped.parts <= n_rows,
+        f"{role} scores are those of all {role} rows": kind is None or kind.n_rows == n_rows,
+    }
+    for rule in (rule for rule, holds in rules.items() if not holds):
+        raise ValueError(f"it breaks the rule that {rule}")
 
 
 def may_be(threshold: float, kind: ScoreKind | None) -> bool:
