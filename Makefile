@@ -79,7 +79,7 @@ train-test: .stamps/train ## run the tests of `python -m paper train` and the ex
 	$(TRAIN)/python -m pytest $(PARALLEL) paper/recipes paper/tests/test_recipes*.py 'tests/test_examples.py::test_example_runs[torch_logits]'
 
 bench: .stamps/dev ## draw speed and memory of everything on this machine, and measure it, into the pages of the repository
-	$(BIN)/python -m benchmarks picture speed core startup scale --write
+	$(BIN)/python -m benchmarks picture speed core scale --write
 
 soak: .stamps/dev system ## damaged files, kill signals, full disks: about an hour, into benchmarks/results/survives.md
 	PYTHONPATH=tests $(BIN)/python -m soak --write

@@ -12,7 +12,6 @@ from benchmarks.page import fill, page_of
 PARTS = {
     "speed": ("speed.run", "seconds and memory beside MAPIE, TorchCP, puncc and crepes"),
     "core": ("core.run", "the calls against floors measured in the same run"),
-    "startup": ("startup.run", "how long the package and its command take to load"),
     "picture": ("picture.run", "time and memory of everything, against rows and classes, in one picture"),
     "scale": ("scale.run", "counting files of up to 16 million rows, 10,000 classes, 256 files"),
     "quality": ("quality.run", "who keeps what they promise when the label mix moves"),
@@ -34,7 +33,6 @@ PARTS = {
     "figures": ("figures.run", "the figures of the page on the idea"),
     "cases": ("cases.run", "people and headlines with their sets, for the page of real cases (needs --data)"),
     "try-it": ("try_it.run", "results behind the interactive picture of the first page (needs --data)"),
-    "selfcheck": ("selfcheck.run", "the lab's own tests"),
 }
 """Name of a part, its function in this folder, and what it measures."""
 
@@ -74,7 +72,6 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--small", action="store_true", help="small sizes, no peers: does everything run?")
     parser.add_argument("--write", action="store_true", help="put tables and figures into the documentation")
     parser.add_argument("--trials", type=int, help="draws per panel or sample size (default: depends on the part)")
-    parser.add_argument("--rounds", type=int, default=1, help="rounds over all libraries in speed (default 1)")
     parser.add_argument(
         "--panels", default="", metavar="TEXT", help="sharpness, plans: only panels whose name holds this"
     )

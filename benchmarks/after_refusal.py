@@ -1,7 +1,6 @@
 """After a refusal: populations that differ by more than their label mix, certified by labels of the target."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 from zlib import crc32
@@ -20,25 +19,17 @@ N_SOURCE, N_TARGET = 30_000, 20_000
 LABELS = (100, 200, 400, 1_000)
 
 
-@dataclass(frozen=True, eq=False)
-class Draws:
-    """All draws of a pair."""
-
-    refused: BoolArray
-    """Whether a draw is refused without labels."""
-    sets: FloatArray
-    """By draw, number of labels, method (PS-T, PS): error, size over that of the best threshold, worst class."""
-
-
 def run(lab: Lab) -> Blocks:
     """Refusals, then what labels certify, one line per group of pairs and number of labels."""
     trials, labels = lab.trials or lab.choose(6, 2), lab.choose(LABELS, LABELS[:1])
     sizes = N_SOURCE // lab.choose(1, 5), N_TARGET // lab.choose(1, 5)
-    groups: dict[str, list[Draws]] = {}
+    # Of each pair, by draw: whether it is refused without labels; then by number of labels and method (PS-T, PS)
+    # the error, the size over that of the best threshold, and the share missed of the worst class.
+    groups: dict[str, list[tuple[BoolArray, FloatArray]]] = {}
     for pair in pairs(lab):
         draws = [draw(pair, labels, sizes, trial) for trial in range(trials)]
         refused, sets = (np.array(part) for part in zip(*draws, strict=True))
-        groups.setdefault(pair.group, []).append(Draws(refused, sets))
+        groups.setdefault(pair.group, []).append((refused, sets))
         lab.say(f"after-refusal: {pair.name}: {refused.sum()} refused, sizes {sets[:, :, 0, 1].mean(axis=0)}")
     headings = (
         "pairs", "refused without labels", "labels", "mean error", "error above ε", "size", "size of PS",
@@ -79,11 +70,11 @@ def judge(pair: Pair, thresholds: FloatArray) -> tuple[float, float, float]:
     return target.error(thresholds, mix), target.size(thresholds, mix) / best, worst
 
 
-def row(name: str, group: Sequence[Draws], place: int, n_labels: int) -> tuple[str, ...]:
+def row(name: str, group: Sequence[tuple[BoolArray, FloatArray]], place: int, n_labels: int) -> tuple[str, ...]:
     """Means over the pairs of a group, at one number of labels."""
-    sets = np.array([draws.sets[:, place] for draws in group])
+    sets = np.array([of_pair[:, place] for _, of_pair in group])
     (error, size, worst), (_, plain_size, plain_worst) = sets.mean(axis=(0, 1))
-    refused, n_draws = sum(int(draws.refused.sum()) for draws in group), sets[..., 0, 0].size
+    refused, n_draws = sum(int(refusals.sum()) for refusals, _ in group), sets[..., 0, 0].size
     return (
         f"{name} ({len(group)})",
         f"{refused} of {n_draws}",

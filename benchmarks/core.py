@@ -38,18 +38,13 @@ def run(lab: Lab) -> Blocks:
 def calibrating(rows: int, n_classes: int, repeats: int) -> Iterator[tuple[str, ...]]:
     """Every method on source and target."""
     source, labels, target = both_domains(rows, n_classes)
-    floor, slowest = floor_of_calibrating(source, labels, target, repeats)
+    true_scores = source[np.arange(len(source)), labels]
+    floor, slowest = timed(lambda: (source.argmax(1), target.argmax(1), np.sort(true_scores)), repeats)
     size = f"{rows:,} × {n_classes}"
     yield ("floor of calibrating", size, milliseconds(floor), milliseconds(slowest), "1", "", "")
     for method in METHODS_SHOWN:
         work = partial(calibrate, source, labels, target, epsilon=0.1, delta=0.01, method=method, rng=0)
         yield measured(f"calibrate {method}", size, work, floor, repeats, source.size)
-
-
-def floor_of_calibrating(source: Any, labels: Any, target: Any, repeats: int) -> tuple[float, float]:
-    """Least and largest seconds of what cannot be avoided."""
-    true_scores = source[np.arange(len(source)), labels]
-    return timed(lambda: (source.argmax(1), target.argmax(1), np.sort(true_scores)), repeats)
 
 
 def sets(rows: int, n_classes: int, repeats: int) -> Iterator[tuple[str, ...]]:

@@ -152,7 +152,10 @@ def report(named: Sequence[Result], bag: Bag) -> str:
     """All tables and what is not in them."""
     scanned, again, small = bag.scanned, bag.again, bag.small
     draws = sum(one.draws for one in scanned)
-    differing, alike = refusals(scanned)
+    differing, alike = (
+        sum(one.refusals for one in scanned if (try_of(one.name).world.other_law is None) == holds)
+        for holds in (False, True)
+    )
     worlds = sum(one.draws > 0 for one in scanned)
     parts = [
         conditions("hunt"),
@@ -173,14 +176,6 @@ def report(named: Sequence[Result], bag: Bag) -> str:
         "Not judged: " + "; ".join(f"{name} {why}" for name, why in NOT_JUDGED.items()) + ".",
     ]
     return "\n\n".join(parts)
-
-
-def refusals(results: Sequence[Result]) -> tuple[int, int]:
-    """Draws that were refused where label shift does not hold, and where it does."""
-    found = [0, 0]
-    for one in results:
-        found[try_of(one.name).world.other_law is None] += one.refusals
-    return found[0], found[1]
 
 
 def named_row(result: Result, delta: float | None = None) -> tuple[str, ...]:

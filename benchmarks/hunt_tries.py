@@ -69,31 +69,24 @@ class Subject:
 def subjects() -> list[Subject]:
     """Everything that promises something; methods are found by themselves, with all values of their options."""
     found = [Subject(TEST), Subject(MIX)]
-    for name, method in tried().items():
-        if method.guarantee != "none" and name not in NOT_JUDGED:
-            found += [Subject(_named(name, choices), name, choices) for choices in _choices(method)]
+    for method, kind in tried().items():
+        if kind.guarantee != "none" and method not in NOT_JUDGED:
+            for choices in _choices(kind):
+                shown = [name if name in NUMBERS else f"{name}={value}" for name, value in choices]
+                found.append(Subject(", ".join([method, *shown]), method, choices))
     return found
-
-
-def _named(method: str, choices: tuple[tuple[str, Any], ...]) -> str:
-    return ", ".join([method, *(f"{name}={value}" if name not in NUMBERS else name for name, value in choices)])
 
 
 def _choices(method: type[Method]) -> Iterator[tuple[tuple[str, Any], ...]]:
     """Every combination of the values of a method's options; defaults are left out."""
-    hints = get_type_hints(method)
-    lists = []
-    for name, default in _defaults(method):
-        values = get_args(hints[name]) if get_origin(hints[name]) is Literal else ()
-        other = [(name, value) for value in values if value != default]
-        other += [(name, "true")] if name in NUMBERS else []
-        lists.append([None, *other])
+    options: tuple[Any, ...] = fields(method) if is_dataclass(method) else ()
+    hints, lists = get_type_hints(method), []
+    for option in options:
+        values = get_args(hints[option.name]) if get_origin(hints[option.name]) is Literal else ()
+        values += ("true",) if option.name in NUMBERS else ()
+        lists.append([None, *((option.name, value) for value in values if value != option.default)])
     for chosen in product(*lists):
         yield tuple(choice for choice in chosen if choice is not None)
-
-
-def _defaults(method: type[Method]) -> list[tuple[str, Any]]:
-    return [(option.name, option.default) for option in fields(method)] if is_dataclass(method) else []
 
 
 def custom_score(scores: FloatArray) -> FloatArray:
@@ -290,54 +283,46 @@ def judge(case: Try, certificate: Certificate) -> Outcome:
     Where label shift is false, only what rests on labelled target rows alone promises something.
     """
     world = case.world
-    if certificate.rule.of_labels:
-        return judge_accepted(case, certificate)
+    look = truth_of_accepted if certificate.rule.of_labels else truth_of_sets
+    error, limits_hold, bounds_hold = look(case, certificate)
+    if world.other_law is not None and certificate.facts.assumes_label_shift:
+        return Outcome(error=error / world.epsilon)
+    is_broken = {
+        # One confidence for both.
+        ERROR: (error > world.epsilon * (1 + ROUNDING) and not case.subject.is_marginal) or not limits_hold,
+        CLASS_MISS: not bounds_hold,
+        PREVALENCE: not _within(certificate.prevalence, np.array(world.mix)),
+    }
+    return Outcome(frozenset(name for name, broken in is_broken.items() if broken), error / world.epsilon)
+
+
+def truth_of_sets(case: Try, certificate: Certificate) -> tuple[float, bool, bool]:
+    """The error, and whether limits and bounds by class hold; under label shift these are about that part."""
     given = {"score": custom_score} if certificate.score == "custom" else {}
     is_plain = "softmax" not in case.options and case.floats == FLOATS[0]
-    table = world.target_law.missed(certificate, served=as_they_are if is_plain else case.served, **given)
-    by_labels = not certificate.facts.assumes_label_shift
-    misses = class_misses(case, table) if by_labels else np.diag(table)
-    error = promised_error(case, np.diag(table), table)
-    if world.other_law is not None and not by_labels:
-        return Outcome(error=error / world.epsilon)
-    broken = set()
-    if error > world.epsilon * (1 + ROUNDING) and not case.subject.is_marginal:
-        broken.add(ERROR)
-    if "class_epsilon" in case.options and misses.max() > case.class_epsilon + ROUNDING:
-        broken.add(ERROR)  # one confidence for both; under label shift the limit is about that part of the target
-    if not _within(certificate.class_miss, misses):
-        broken.add(CLASS_MISS)
-    if not _within(certificate.prevalence, np.array(world.mix)):
-        broken.add(PREVALENCE)
-    return Outcome(frozenset(broken), error / world.epsilon)
+    table = case.world.target_law.missed(certificate, served=as_they_are if is_plain else case.served, **given)
+    misses = np.diag(table) if certificate.facts.assumes_label_shift else class_misses(case, table)
+    limits_hold = "class_epsilon" not in case.options or misses.max() <= case.class_epsilon + ROUNDING
+    return promised_error(case, np.diag(table), table), limits_hold, _within(certificate.class_miss, misses)
 
 
-def judge_accepted(case: Try, certificate: Certificate) -> Outcome:
-    """The error among what is accepted, and the bounds for each predicted label; laws are finite populations."""
+def truth_of_accepted(case: Try, certificate: Certificate) -> tuple[float, bool, bool]:
+    """The error of what is accepted, and whether limits and bounds of predicted labels hold; laws are finite."""
     world, law = case.world, case.world.target_law
     assert isinstance(law, Atoms)
-    sets, rows = certificate.sets(case.served(law.scores)), law.weights_in(np.array(world.mix))
-    one, label = sets.sum(axis=1) == 1, top_labels(case.served(law.scores))[0]
+    scores, rows = case.served(law.scores), law.weights_in(np.array(world.mix))
+    one, label = certificate.sets(scores).sum(axis=1) == 1, top_labels(scores)[0]
     wrong, n_classes = one & (label != law.index), law.n_classes
     predicted, kept, bad = (np.bincount(label, rows * part, n_classes) for part in (True, one, wrong))
     error = float(bad.sum() / kept.sum()) if kept.sum() else 0.0
-    if world.other_law is not None and certificate.facts.assumes_label_shift:
-        return Outcome(error=error / world.epsilon)
-    some, used = predicted > 0, kept > 0
-    broken = {ERROR} if error > world.epsilon * (1 + ROUNDING) else set()
-    if "label_error" in case.options and (bad > kept * case.class_epsilon + ROUNDING).any():
-        broken.add(ERROR)  # one confidence for all labels and the whole
-    if certificate.accepted is not None and certificate.accepted_error is not None:
-        share, rate = (
-            np.divide(part, whole, out=np.zeros(n_classes), where=whole > 0)
-            for part, whole in ((kept, predicted), (bad, kept))
-        )
-        bounds, errors = certificate.accepted, certificate.accepted_error
-        if not (bounds.contains(share)[some].all() and errors.contains(rate)[used].all()):
-            broken.add(CLASS_MISS)
-    if not _within(certificate.prevalence, np.array(world.mix)):
-        broken.add(PREVALENCE)
-    return Outcome(frozenset(broken), error / world.epsilon)
+    limits_hold = "label_error" not in case.options or not (bad > kept * case.class_epsilon + ROUNDING).any()
+    shares = ((kept, predicted, certificate.accepted), (bad, kept, certificate.accepted_error))
+    bounds_hold = all(
+        bounds.contains(np.divide(part, whole, out=np.zeros(n_classes), where=whole > 0))[whole > 0].all()
+        for part, whole, bounds in shares
+        if bounds is not None
+    )
+    return error, limits_hold, bounds_hold
 
 
 def class_misses(case: Try, table: FloatArray) -> FloatArray:
@@ -356,12 +341,9 @@ def promised_error(case: Try, misses: FloatArray, table: FloatArray) -> float:
     if case.method.guarantee == "pac-source":
         return float(world.source_mix @ misses)
     shifted = misses.max() if case.method.any_mix and not case.subject.is_marginal else world.mix @ misses
-    return float((1 - case.strangers) * shifted + case.strangers * _stranger_missed(world, table))
-
-
-def _stranger_missed(world: World, table: FloatArray) -> float:
     label, looks = world.stranger
-    return 1.0 if label == NEW_KIND else float(table[label, looks])
+    missed = 1.0 if label == NEW_KIND else table[label, looks]
+    return float((1 - case.strangers) * shifted + case.strangers * missed)
 
 
 def _within(bounds: Any, truth: FloatArray) -> bool:

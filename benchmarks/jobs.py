@@ -1,4 +1,4 @@
-"""What ``picture``, ``scale`` and ``startup`` run in processes of their own: ``python -m benchmarks.jobs JSON``.
+"""What ``picture`` and ``scale`` run in processes of their own: ``python -m benchmarks.jobs JSON``.
 
 A command of ours, or what a database does with the same Parquet files. The last line printed is the answer.
 """

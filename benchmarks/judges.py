@@ -7,7 +7,9 @@ of a bootstrap of labels and verdicts; ``ppi`` PPI++ by Angelopoulos et al., arX
 """
 
 import csv
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from itertools import permutations
 from pathlib import Path
 
@@ -163,7 +165,7 @@ def carried_over(judges: dict[str, dict[str, Verdicts]]) -> str:
 def new_labels(lab: Lab, pairs: dict[str, Verdicts]) -> tuple[str, str]:
     """50, 100, 200 random labels of the new answers, the judge's verdicts on the others."""
 
-    def ask(pair: Verdicts, size: int, rng: np.random.Generator) -> dict[str, Ends | None]:
+    def ask(size: int, pair: Verdicts, rng: np.random.Generator) -> dict[str, Ends | None]:
         answers = pair.draw(NEW_ANSWERS, rng)
         labelled, others = answers.take(np.arange(size)), answers.take(np.arange(size, NEW_ANSWERS))
         return {
@@ -174,40 +176,46 @@ def new_labels(lab: Lab, pairs: dict[str, Verdicts]) -> tuple[str, str]:
             "PPI++": ppi(labelled, others),
         }
 
-    repeats = lab.trials or lab.choose(300, 3)
-    rows = []
-    for size in (50, 100, 200):
-        rngs = (np.random.default_rng([size, number]) for number in range(len(pairs)))
-        found = [
-            (ask(pair, size, rng), pair.truth)
-            for pair, rng in zip(pairs.values(), rngs, strict=True)
-            for _ in range(repeats)
-        ]
-        rows.append((f"{size}", *_summaries(found)))
-        lab.say(f"judges: {size} labels")
-    about = f"{len(pairs)} pairs, {repeats} draws each of {NEW_ANSWERS:,} answers: covered, mean width."
-    return about, markdown_table(("labels", *found[0][0]), rows, left=1)
+    draws = lab.trials or lab.choose(300, 3)
+    about = f"{len(pairs)} pairs, {draws} draws each of {NEW_ANSWERS:,} answers: covered, mean width."
+    return about, in_draws(
+        lab, pairs, "labels", {f"{size}": (size, partial(ask, size)) for size in (50, 100, 200)}
+    )
 
 
 def made_on_purpose(lab: Lab, pairs: dict[str, Verdicts]) -> str:
     """Label shift that holds: labelled answers of one pair with few of a class, new answers of the same pair."""
 
-    def ask(pair: Verdicts, size: int, share: float, rng: np.random.Generator) -> dict[str, Ends | None]:
+    def ask(size: int, share: float, pair: Verdicts, rng: np.random.Generator) -> dict[str, Ends | None]:
         source, target = pair.draw(size, rng, share), pair.draw(NEW_ANSWERS, rng, 0.5)
         answers = {"pacshift": ours(source, target), "Lee et al.": lee(source, target)}
         return answers | {"bootstrap": bootstrap(source, target, rng)}
 
-    repeats, rows = lab.trials or lab.choose(300, 3), []
-    for size, share in ((30, 0.1), (100, 0.1), (200, 0.5)):
-        rngs = (np.random.default_rng([size, number, 1]) for number in range(len(pairs)))
-        found = [
-            (ask(pair, size, share, rng), 0.5)
-            for pair, rng in zip(pairs.values(), rngs, strict=True)
-            for _ in range(repeats)
-        ]
-        rows.append((f"{size}, {100 * share:.0f} %", *_summaries(found)))
-        lab.say(f"judges: label shift, {size} labels")
-    return markdown_table(("labels, of which preferred", *found[0][0]), rows, left=1).strip()
+    cases = {
+        f"{size}, {100 * share:.0f} %": (size, partial(ask, size, share))
+        for size, share in ((30, 0.1), (100, 0.1), (200, 0.5))
+    }
+    return in_draws(lab, pairs, "labels, of which preferred", cases, share=0.5)
+
+
+def in_draws(
+    lab: Lab,
+    pairs: dict[str, Verdicts],
+    heading: str,
+    cases: Mapping[str, tuple[int, Callable[[Verdicts, np.random.Generator], dict[str, Ends | None]]]],
+    share: float | None = None,
+) -> str:
+    """A line for each case, with its number of labels, over draws of all pairs; ``share``: the truth in all."""
+    rows: list[tuple[str, ...]] = []
+    for title, (size, ask) in cases.items():
+        answers = []
+        for number, pair in enumerate(pairs.values()):
+            rng = np.random.default_rng([size, number, int(share is not None)])
+            truth = pair.truth if share is None else share
+            answers += [(ask(pair, rng), truth) for _ in range(lab.trials or lab.choose(300, 3))]
+        rows.append((title, *_summaries(answers)))
+        lab.say(f"judges: {heading}: {title}")
+    return markdown_table((heading, *answers[0][0]), rows, left=1).strip()
 
 
 def _summaries(answers: list[tuple[dict[str, Ends | None], float]]) -> list[str]:

@@ -48,7 +48,6 @@ class Lab:
     write: bool = False
     """Put tables and figures into the documentation."""
     trials: int | None = None
-    rounds: int = 1
     panels: str = ""
     data: str | None = None
     out: Path = Path("out")

@@ -20,7 +20,6 @@ def scores_and_labels(
     rng: np.random.Generator,
     *,
     mix: Sequence[float] | None = None,
-    dtype: Any = np.float64,
 ) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """Softmax of noisy logits, one slice after the other so that no second matrix is in memory.
 
@@ -31,7 +30,7 @@ def scores_and_labels(
     True
     """
     labels = rng.choice(n_classes, rows, p=mix)
-    scores = np.empty((rows, n_classes), dtype)
+    scores = np.empty((rows, n_classes))
     step = max(1, (1 << 20) // n_classes)
     for start in range(0, rows, step):
         block = rng.standard_normal((min(step, rows - start), n_classes), np.float32)
@@ -42,13 +41,11 @@ def scores_and_labels(
     return scores, labels
 
 
-def both_domains(
-    rows: int, n_classes: int, dtype: Any = np.float64
-) -> tuple[NDArray[Any], NDArray[np.int64], NDArray[Any]]:
+def both_domains(rows: int, n_classes: int) -> tuple[NDArray[Any], NDArray[np.int64], NDArray[Any]]:
     """Scores and labels of a source, and scores of a target with a shifted label mix."""
     rng = np.random.default_rng(0)
-    source, labels = scores_and_labels(rows, n_classes, rng, dtype=dtype)
-    target, _ = scores_and_labels(rows, n_classes, rng, mix=shifted_mix(n_classes), dtype=dtype)
+    source, labels = scores_and_labels(rows, n_classes, rng)
+    target, _ = scores_and_labels(rows, n_classes, rng, mix=shifted_mix(n_classes))
     return source, labels, target
 
 

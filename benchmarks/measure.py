@@ -17,12 +17,6 @@ def seconds_of(work: Callable[[], Any]) -> float:
     return time.perf_counter() - start
 
 
-def seconds_and_cpu(work: Callable[[], Any]) -> tuple[float, float]:
-    """Seconds on the clock, and of all cores together."""
-    start = time.process_time()
-    return seconds_of(work), time.process_time() - start
-
-
 def timed(work: Callable[[], Any], repeats: int) -> tuple[float, float]:
     """Least and largest seconds of ``repeats`` runs after a warm-up."""
     work()

@@ -1,6 +1,6 @@
 """What ``picture`` measured, as one figure and as one table."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from textwrap import fill
 
@@ -130,7 +130,11 @@ def _compared(measured: Measured, work: str, axis: str) -> Iterator[Sequence[str
     for title, (seconds, memory) in found.items():
         if title in peers or _is_floor(title):
             continue
-        others = (OWN_FLOORS[title], "") if title in OWN_FLOORS else (_first(FLOORS, found), fastest)
+        others = (
+            (OWN_FLOORS[title], "")
+            if title in OWN_FLOORS
+            else (next((floor for floor in FLOORS if floor in found), ""), fastest)
+        )
         ratios = [f"{seconds / found[other][0]:.2f}" if other in found else "" for other in others]
         size = f"{largest:,} {axis}", f"{seconds:.3g} s", megabytes(memory)
         yield work, title, *size, ratios[0], others[1], ratios[1]
@@ -138,7 +142,3 @@ def _compared(measured: Measured, work: str, axis: str) -> Iterator[Sequence[str
 
 def _is_floor(title: str) -> bool:
     return title in FLOORS or title in OWN_FLOORS.values()
-
-
-def _first(wanted: Iterable[str], found: Iterable[str]) -> str:
-    return next((title for title in wanted if title in found), "")

@@ -87,8 +87,7 @@ def run(lab: Lab) -> Blocks:
     yield "reproduce-short", in_short(paper, exact)
     yield "verdicts", verdict_table(paper, exact, paper_says=True)
     yield "questions", verdict_table(paper, exact, paper_says=False)
-    yield "panels", panel_table(paper)
-    yield "counts", folded("All counts", counts_table(paper, exact) + "\n" + describe_run(paper.here))
+    yield "panels", f"{panel_table(paper)}\n{describe_run(paper.here)}"
     yield "figures", figure_list(paper.here)
     yield "shipped", shipped_table(lab.data)
 
@@ -208,27 +207,6 @@ def panel_cells(result: PanelResult) -> tuple[str, str, str]:
     sizes = "/".join(number(by_method[name].mean_size, 2) for name in SIZES)
     above = "/".join(str(by_method[name].truly_above) for name in ABOVE)
     return sizes, above, str(by_method["PS"].refuted)
-
-
-def counts_table(paper: Runs, exact: Runs) -> str:
-    """The counts behind the verdicts, for every set of scores and way to draw."""
-    runs = {
-        "21 panels": paper.here,
-        "heart": paper.heart,
-        "heart at its natural mix": paper.natural,
-        "real scores": paper.real,
-        "21 panels, one population": exact.here,
-        "heart at its natural mix, one population": exact.natural,
-        "real scores, one population": exact.real,
-    }
-    found = {
-        name: {claim.text: claim for claim in check_claims(results)} for name, results in runs.items() if results
-    }
-    rows = [
-        [text, *(f"{one[text].verdict}: {one[text].counts}" if text in one else "" for one in found.values())]
-        for text in next(iter(found.values()))
-    ]
-    return markdown_table(("claim", *found), rows, left=1 + len(found))
 
 
 def write_csv(runs: Sequence[Runs], path: Path) -> None:

@@ -23,37 +23,24 @@ TIMED = (FLOOR, *OURS, *(e for e in THEIRS if e.setting in ("LAC", "APS", "class
 
 @dataclass
 class Result:
-    """What was measured of one contestant, over all rounds."""
+    """What was measured of one contestant, or why nothing was."""
 
     entry: Entry
-    answers: list[dict[str, Any]] = field(default_factory=list)
+    answer: dict[str, Any] = field(default_factory=dict)
     failure: str = ""
 
     def seconds(self, step: str, rows: int) -> tuple[float, float]:
         """Least and largest seconds for ``rows`` rows; scaled up where only some of them could be afforded.
 
-        >>> slow = Result(FLOOR, [{"sets": [0.5, 0.7], "sets_rows": 100, "calibrate": [2.0]}])
+        >>> slow = Result(FLOOR, {"sets": [0.5, 0.7], "sets_rows": 100, "calibrate": [2.0]})
         >>> slow.seconds("sets", 1000), slow.seconds("calibrate", 1000), slow.scaled(1000), slow.scaled(100)
         ((5.0, 7.0), (2.0, 2.0), True, False)
         """
-        seconds = [
-            value * (rows / answer["sets_rows"] if step == "sets" else 1.0)
-            for answer in self.answers
-            for value in answer[step]
-        ]
-        return min(seconds), max(seconds)
-
-    def sets_rows(self) -> int:
-        return int(min(answer["sets_rows"] for answer in self.answers))
+        factor = rows / self.answer["sets_rows"] if step == "sets" else 1.0
+        return factor * min(self.answer[step]), factor * max(self.answer[step])
 
     def scaled(self, rows: int) -> bool:
-        return self.sets_rows() < rows
-
-    def memory(self, step: str) -> float:
-        return float(max(answer[f"{step}_memory"] for answer in self.answers))
-
-    def cores(self, step: str) -> float:
-        return float(np.median([answer[f"{step}_cores"] for answer in self.answers]))
+        return bool(self.answer["sets_rows"] < rows)
 
 
 Table = dict[str, Result]
@@ -73,26 +60,23 @@ def run(lab: Lab) -> Blocks:
 
 
 def measure(lab: Lab, rows: int, n_classes: int, *, repeats: int = 9, budget: float = 4.0) -> Table:
-    """Several rounds over all contestants, so that a busy minute of the machine does not hit only one."""
+    """All contestants, one after the other."""
     table = {entry.title: Result(entry) for entry in lab.stage.ready(TIMED)}
     job = {"kind": "speed", "epsilon": EPSILON, "delta": DELTA, "repeats": repeats, "budget": budget}
     with TemporaryDirectory() as name:
         folder = Path(name)
         for array_name, array in zip(("source", "labels", "target"), both_domains(rows, n_classes), strict=True):
             np.save(folder / f"{array_name}.npy", array)
-        for number in range(lab.rounds):
-            for position, result in enumerate(table.values(), start=1):
-                try:
-                    answer = run_job(lab.stage, result.entry, job, folder)
-                except JobFailed as failure:
-                    result.failure = str(failure)
-                    continue
-                result.answers.append(answer)
-                lab.say(
-                    f"speed {rows:,} x {n_classes}, round {number + 1}/{lab.rounds}, {position}/{len(table)} "
-                    f"{result.entry.title}: calibrate {min(answer['calibrate']):.3f} s, "
-                    f"sets {min(answer['sets']) * rows / answer['sets_rows']:.3f} s"
-                )
+        for result in table.values():
+            try:
+                result.answer = run_job(lab.stage, result.entry, job, folder)
+            except JobFailed as failure:
+                result.failure = str(failure)
+                continue
+            least, sets = (result.seconds(step, rows)[0] for step in ("calibrate", "sets"))
+            lab.say(
+                f"speed {rows:,} x {n_classes}, {result.entry.title}: calibrate {least:.3f} s, sets {sets:.3f} s"
+            )
     return table
 
 
@@ -107,7 +91,7 @@ def one_size(table: Table, rows: int, n_classes: int) -> str:
     )  # fmt: skip
     lines = [cells(result, reference, rows) for result in table.values()]
     parts = [f"### {rows:,} rows × {n_classes} classes", markdown_table(headings, lines, left=1).strip()]
-    cut = [f"{r.entry.title} {r.sets_rows():,}" for r in table.values() if r.scaled(rows)]
+    cut = [f"{r.entry.title} {r.answer['sets_rows']:,}" for r in table.values() if r.scaled(rows)]
     if cut:
         parts.append(f"≈: scaled up from as many rows as the time budget of a run allowed ({', '.join(cut)}).")
     parts += [f"{result.entry.title} could not be measured: `{result.failure}`." for result in failed]
@@ -119,7 +103,7 @@ def in_short(table: Table, rows: int, n_classes: int) -> str:
 
     >>> answer = {"sets": [0.004], "sets_rows": 10, "calibrate": [0.2]}
     >>> answer |= {"calibrate_memory": 5e7, "sets_memory": 1e7}
-    >>> print(in_short({OURS[0].title: Result(OURS[0], [answer])}, 10, 2))
+    >>> print(in_short({OURS[0].title: Result(OURS[0], answer)}, 10, 2))
     Source and target of 10 rows and 2 classes each:
     <BLANKLINE>
     - **pacshift PS-LP** calibrates in 200 ms with 50 MB beyond its input, and makes all sets in 4 ms with 10 MB.
@@ -129,7 +113,8 @@ def in_short(table: Table, rows: int, n_classes: int) -> str:
         if title in table:
             result = table[title]
             (fit, fit_memory), (sets, sets_memory) = (
-                (result.seconds(step, rows)[0], megabytes(result.memory(step))) for step in ("calibrate", "sets")
+                (result.seconds(step, rows)[0], megabytes(result.answer[f"{step}_memory"]))
+                for step in ("calibrate", "sets")
             )
             side = "" if result.entry.both else " (source only)"
             lines.append(
@@ -148,8 +133,8 @@ def cells(result: Result, reference: Result, rows: int) -> tuple[str, ...]:
         found += [
             ("" if known else "≈ ") + span(least, most),
             f"{least / reference.seconds(step, rows)[0]:.3g}",
-            f"{result.cores(step):.1f}",
-            megabytes(result.memory(step)) if known else "",
+            f"{result.answer[f'{step}_cores']:.1f}",
+            megabytes(result.answer[f"{step}_memory"]) if known else "",
         ]
     return (result.entry.title, "2" if result.entry.both else "1", *found)
 
@@ -159,7 +144,7 @@ def without_failures(table: Table) -> Table:
 
     >>> answer = {"sets": [1.0], "sets_rows": 10, "calibrate": [1.0]}
     >>> answer |= {f"{step}_{what}": 1.0 for step in ("sets", "calibrate") for what in ("memory", "cores")}
-    >>> table = {FLOOR.title: Result(FLOOR, [answer]), "MAPIE LAC": Result(THEIRS[0], failure="ValueError: no")}
+    >>> table = {FLOOR.title: Result(FLOOR, answer), "MAPIE LAC": Result(THEIRS[0], failure="ValueError: no")}
     >>> one_size(table, 10, 2).splitlines()[-1]
     'MAPIE LAC could not be measured: `ValueError: no`.'
     """

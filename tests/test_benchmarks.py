@@ -1,5 +1,7 @@
 """The lab runs: small versions of its parts, started as a user would start them."""
 
+import doctest
+import importlib
 import os
 import re
 import subprocess
@@ -25,7 +27,6 @@ def run(*arguments: str, out: Path) -> subprocess.CompletedProcess[str]:
 
 
 SMOKE = {
-    "selfcheck": [],
     "core": ["| calibrate PS-LP | 20,000 × 10 |"],
     "quality guarantee": [
         "### agnews-0.05",
@@ -50,7 +51,6 @@ SLOW = {
         "| commands that read one table | plan |",
         "| commands that use certificates | report |",
     ],
-    "startup": ["| `pacshift --version` |"],
     "reproduce": ["| claim | in the paper's words (section) | verdict |", "| `heart` | shipped |"],
 }
 
@@ -66,6 +66,11 @@ def test_parts_run_small_and_leave_the_pages_alone(parts: str, tmp_path: Path) -
         assert heading in done.stdout
     assert done.stderr.startswith("[")  # progress
     assert {path: path.read_bytes() for path in pages} == pages
+
+
+@pytest.mark.parametrize("module", [path.stem for path in sorted(ROOT.glob("benchmarks/*.py"))])
+def test_examples_are_right(module: str) -> None:
+    assert doctest.testmod(importlib.import_module(f"benchmarks.{module}")).failed == 0
 
 
 def test_every_command_is_in_the_picture_or_reads_no_rows() -> None:
