@@ -157,14 +157,14 @@ def label_mix(certificate: Certificate, *, ax: Axes | None = None, most: int = M
     """
     source = certificate.class_counts / max(certificate.n_source, 1)
     prevalence = certificate.prevalence
-    found = certificate.predicted_counts  # not counted for methods that do not look at the target
-    predicted = source if found is None else found / max(certificate.n_target, 1)
+    counts = certificate.predicted_counts  # not counted for methods that do not look at the target
+    predicted = source if counts is None else counts / max(certificate.n_target, 1)
     shown = most_telling(np.maximum(source, predicted if prevalence is None else prevalence.upper), most)
     ax = class_axes(ax, certificate, shown)
     rows = np.arange(len(shown))
     if prevalence is not None:
         bars(ax, prevalence.lower[shown], prevalence.upper[shown], label="target (interval)")
-    elif found is not None and certificate.n_target:
+    elif counts is not None and certificate.n_target:
         ax.plot(predicted[shown], rows, "D", color=TARGET, markersize=5, label="predicted on the target")
     ax.plot(source[shown], rows, "|", color=SOURCE, markeredgewidth=3, markersize=13, label="source")
     ax.set_xlim(left=0)
@@ -288,21 +288,21 @@ def assumption_groups(
     >>> assumption_groups(made).get_xlabel()
     'observed minus explained, percentage points'
     """
-    found: Assumption = certificate if isinstance(certificate, Assumption) else need(
+    tested: Assumption = certificate if isinstance(certificate, Assumption) else need(
         certificate.assumption, "test of label shift", certificate
     )  # fmt: skip
-    allowed = np.maximum(found.allowed.upper - found.allowed.lower, 1e-12)
-    shown = most_telling(np.abs(found.observed - found.explained) / allowed, most)
+    allowed = np.maximum(tested.allowed.upper - tested.allowed.lower, 1e-12)
+    shown = most_telling(np.abs(tested.observed - tested.explained) / allowed, most)
     names = []
     for group in shown.tolist():  # in few words: long class names lose their middle, not the end
-        text = found.groups[group].replace("predicted ", "", 1).replace(", confidence ", ", ", 1)
+        text = tested.groups[group].replace("predicted ", "", 1).replace(", confidence ", ", ", 1)
         text = text if len(text) <= LONGEST_GROUP else f"{text[: LONGEST_GROUP - 21]}…{text[-20:]}"
-        names.append(plain_text(f"{text}: {percent(found.observed[group], 2)}", LONGEST_GROUP + 12))
+        names.append(plain_text(f"{text}: {percent(tested.observed[group], 2)}", LONGEST_GROUP + 12))
     ax = row_axes(ax, names, fontsize=8.5)
-    middle = found.explained[shown]
-    low, high = 100 * (found.allowed.lower[shown] - middle), 100 * (found.allowed.upper[shown] - middle)
+    middle = tested.explained[shown]
+    low, high = 100 * (tested.allowed.lower[shown] - middle), 100 * (tested.allowed.upper[shown] - middle)
     bars(ax, low, high, colour=UNDECIDED, label="what chance allows")
-    observed = 100 * (found.observed[shown] - middle)
+    observed = 100 * (tested.observed[shown] - middle)
     ax.plot(observed, np.arange(len(shown)), "D", color=TARGET, markersize=4.5, label="observed on the target")
     ax.axvline(0, color=SOURCE, linestyle="--", linewidth=1, zorder=0.5)
     return finish(ax, x="observed minus explained, percentage points")

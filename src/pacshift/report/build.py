@@ -90,18 +90,18 @@ def render_report(certificate: Certificate, *, comparison: Sequence[ComparisonRo
     """
     lines = statements(certificate, most_notes=None)
     meant, first = MEANINGS[certificate.guarantee], "sets" if certificate.trivial else "promise"
-    said = {line.key: line for line in lines}
+    by_key = {line.key: line for line in lines}
     return render(
         "page.html",
         certificate=certificate,
-        said=said,
+        said=by_key,
         headline=next(line.short for line in lines if line.key == first),
         # The short form; of the notes all, and of what follows from the data the line that says when it was made.
         lines=[line.short for line in lines if line.short and line.key not in ("note", first)]
         + [line.full for line in lines if line.key in ("note", "origin")],
         tone="limited" if certificate.trivial else meant.tone,
         badge="Uninformative" if certificate.trivial else capital(meant.title),
-        bars=list(_list_bars(certificate, shows_change="change" in said)),
+        bars=list(_list_bars(certificate, shows_change="change" in by_key)),
         promises_target=promises_target(certificate),
         words=words_of(certificate.rule),
         pictures=draw_all(_list_pictures(certificate)),
