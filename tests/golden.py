@@ -295,11 +295,7 @@ def in_memory() -> Iterator[tuple[str, Request]]:
         "sheet": {"labelled": sheet(T)},
         "sheet groups": {"labelled": sheet(Rows(T, groups=rows["t groups"])), **groups},
     }
-    each: tuple[dict[str, Any], ...] = (
-        {"class_epsilon": 0.2},
-        {"contamination": 0.01},
-        known,
-    )
+    each: tuple[dict[str, Any], ...] = ({"class_epsilon": 0.2}, {"contamination": 0.01}, known)
     options |= {str(option): option for option in each}
     options["all options"] = {"epsilon": 0.05} | each[0] | each[1] | each[2]
     for name, option in options.items():

@@ -28,11 +28,7 @@ def run(*arguments: str, out: Path) -> subprocess.CompletedProcess[str]:
 
 SMOKE = {
     "core": ["| calibrate PS-LP | 20,000 × 10 |"],
-    "quality guarantee": [
-        "### agnews-0.05",
-        "| PS-W, elimination | target |",
-        "| PS-T | target |",
-    ],
+    "quality guarantee": ["### agnews-0.05", "| PS-W, elimination | target |", "| PS-T | target |"],
     "scale": ["| 5,000 | 10 | 1 | float64 |", "| 800 | 100 | 1 | one list |", "| 20,000 | 10 | 256 | float64 |"],
     "many": ["| synthetic | 21,000 | 10,000 | 1 |"],
     "figures": [],

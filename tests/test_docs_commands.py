@@ -17,11 +17,7 @@ from test_docs import FRONT
 from test_docs import PAGES as PAGES_OF_ALL
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = [
-    *FRONT,
-    *PAGES_OF_ALL,
-    *sorted((ROOT / "examples").glob("*.sh")),
-]
+PAGES = [*FRONT, *PAGES_OF_ALL, *sorted((ROOT / "examples").glob("*.sh"))]
 COMMANDS, PAPER = all_commands(), all_commands(paper)
 INLINE = re.compile(r"(?<!`)`((?:pacshift|make|python -m (?:benchmarks|paper)) [^`\n]+)`")
 LINE = re.compile(

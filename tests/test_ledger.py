@@ -581,10 +581,7 @@ CASES: dict[str, tuple[Callable[[], Any], set[str]]] = {
         {"few_are_wrong", "mix_bounds", "table_by_label"},
     ),
     "accept, looks": (lambda: accepted(3, how="sheet"), {"few_are_wrong", "WealthTest.passes"}),
-    "accept, looks, refuted": (
-        lambda: accepted(3, how="sheet", shifted=False, error=0.2),
-        {"few_are_wrong"},
-    ),
+    "accept, looks, refuted": (lambda: accepted(3, how="sheet", shifted=False, error=0.2), {"few_are_wrong"}),
     "PS": (lambda: by_tally(5, method="PS"), {"binomial_cut"}),
     "PS-LW": (lambda: by_tally(5, method="PS-LW"), {"binomial_cut"}),
     "PS-W": (lambda: by_tally(5, per_class=400, method="PS-W"), {"example_threshold", "binomial_lower"}),

@@ -211,10 +211,7 @@ def commands(kind: str, bad: Path, folder: Path) -> list[list[object]]:
     """What reads a file of this format."""
     good, good_json, out = folder / "good.parquet", folder / "good.json", folder / "out"
     if kind == "json":
-        return [
-            ["check", bad, good, "--json"],
-            ["predict", bad, good, "-o", f"{out}.parquet", "--json"],
-        ]
+        return [["check", bad, good, "--json"], ["predict", bad, good, "-o", f"{out}.parquet", "--json"]]
     if kind == "tally":
         return [["calibrate", bad, "-m", "PS", "-e", "0.2", "-o", f"{out}.json", "--json"]]
     scores = ["--scores", "scores"] if "lists" in bad.name else []
