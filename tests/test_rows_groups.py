@@ -16,6 +16,7 @@ import pytest
 
 from commands import good, run
 from pacshift import Certificate, InputError, Rows, Tally, calibrate, check, read, write_sets
+from pacshift.files.codec import seal
 from pacshift.monitor.periods import Period
 from pacshift.monitor.tables import PeriodRule, count_periods
 from pacshift.rows.arrow.find import ReadOptions
@@ -217,7 +218,14 @@ def test_what_is_left_out_with_groups_is_said_by_every_command(tmp_path: Path) -
     assert [sum(dict(one.left_out_why).values()) for one in provenance.inputs] == [48, 6, 10]
     said = "Left out: 48 of 3,000 rows (24 with no label, 24 with scores"
     assert said in Certificate.load(made).explain(full=True)
-    assert good("verify", made, tmp_path / "part-*.csv", target).stdout.startswith("matches: ")
+    verify = ("verify", made, tmp_path / "part-*.csv", target)
+    assert good(*verify).stdout.startswith("matches: ")
+    forged = json.loads(made.read_text())
+    forged["provenance"]["inputs"][0] |= {"left_out": 0, "left_out_why": {}}
+    forged_file = tmp_path / "forged.json"
+    forged_file.write_text(json.dumps(seal(forged)))
+    said = run("verify", forged_file, *verify[2:]).stdout
+    assert "source: other files, or other rows of them, than those on record" in said
     result = run("check", made, first, *scores, *options)
     assert result.exit_code == 4
     assert "These are the source's rows" in result.stdout  # its SHA-256 is known, whatever rows were chosen
