@@ -89,7 +89,7 @@ def find_name(value: Any, places: Mapping[str, int]) -> int:
 def by_class(by_name: Mapping[Any, _Value], classes: Sequence[Label], name: str) -> dict[int, _Value]:
     """What a dictionary says of classes, by their positions; its keys are names, so 1 and "1" are the same.
 
-    >>> by_class({"1": 0.3}, (0, 1), "known_mix")
+    >>> by_class({"1": 0.3}, (0, 1), "label_error")
     {1: 0.3}
     """
     places, by_place = places_by_text(classes), dict[int, _Value]()
