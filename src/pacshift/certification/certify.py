@@ -21,7 +21,6 @@ from pacshift.certification.class_bounds import class_miss
 from pacshift.certification.counting import CalibrationData, check_repeats, maker_of
 from pacshift.certification.delta import (
     ASSUMPTION_SHARE,
-    DIRECT_SHARE,
     DeltaShares,
     split_delta_one,
     split_delta_two,
@@ -222,7 +221,7 @@ def choose_thresholds(
     method: Method,
     request: Request,
     refused: AssumptionError | None,
-    steps: Steps | None = None,
+    steps: Steps,
 ) -> Outcome:
     """The thresholds. ``refused`` says that label shift was refuted; without target labels it is raised."""
     alone = split_delta_one(request, by_labels=True)
@@ -300,5 +299,5 @@ def make_task(
         contamination=request.contamination,
         labelled=data.labelled,
         steps=steps or Steps(),
-        plan_delta=DIRECT_SHARE * request.delta,  # the least share that tests by labels get
+        plan_delta=shares.plan,
     )

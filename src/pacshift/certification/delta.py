@@ -37,6 +37,8 @@ class DeltaShares:
     labels: float = 0.0
     cap: float = 0.0
     """For the limit per class, of each candidate."""
+    plan: float = 0.0
+    """What rules by labels are planned for, whatever they are tested at: their least share. It is not spent."""
     misses: float = 0.0
     """For the bounds of the classes' misses, of each candidate: a statement beside the guarantee."""
 
@@ -45,7 +47,8 @@ def split_delta_one(request: Request, *, by_labels: bool) -> DeltaShares:
     """The parts of δ where one method certifies: PS-T, or one that assumes label shift, without target labels."""
     cap = 0.0 if request.class_epsilon is None else CLASS_EPSILON_SHARE * request.delta
     rest = request.delta - cap
-    return DeltaShares(**{"labels" if by_labels else "method": rest}, cap=cap, misses=rest)
+    plan = DIRECT_SHARE * request.delta
+    return DeltaShares(**{"labels" if by_labels else "method": rest}, cap=cap, plan=plan, misses=rest)
 
 
 def split_delta_two(request: Request, method: Method) -> DeltaShares:
@@ -64,4 +67,4 @@ def split_delta_two(request: Request, method: Method) -> DeltaShares:
     # What is said of accepted labels rests on the bounds of the mix from labels too.
     of_mix = mix if method.rule.of_labels else 0.0
     misses = (delta - ASSUMPTION_SHARE * delta - of_mix - 3 * cap) / 2
-    return DeltaShares(method=rest, mix=mix, labels=labels, cap=cap, misses=misses)
+    return DeltaShares(method=rest, mix=mix, labels=labels, cap=cap, plan=labels, misses=misses)
