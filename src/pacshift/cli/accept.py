@@ -45,6 +45,4 @@ def accept(
         label_error=options.read_limits(label_error),
         known_mix=options.read_known(known),
     )
-    again = ["--error", f"{error:g}", "--delta", f"{delta:g}"]
-    again += [word for text in label_error or () for word in ("--label-error", text)]
-    certify(ctx, verb, Accept(), files, out, promise, reading, shared, again=again)
+    certify(ctx, verb, Accept(), files, out, promise, reading, shared)

@@ -59,7 +59,6 @@ def certify(
     shared: options.Certifying,
     *,
     fill: bool = False,
-    again: list[str] | None = None,
 ) -> None:
     """Run ``verb`` on the tables or tallies, write its certificate and say what it says.
 
@@ -99,7 +98,7 @@ def certify(
     are_tallies = len(data) == 1  # tables show bars of their own
     try:
         with (
-            speak(CertifyingCommand(ctx, reading, to_args(promise), again or to_args(promise), data)),
+            speak(CertifyingCommand(ctx, reading, to_args(promise), data)),
             progress("finding thresholds (%)", silent=as_json) if are_tallies else nullcontext() as report,
         ):
             certificate = verb(*data, rng=shared.seed, labelled=labelled, progress=report)

@@ -10,7 +10,7 @@ import typer
 
 from pacshift.certificate import Certificate
 from pacshift.cli import options
-from pacshift.cli.commands import given_command, to_args
+from pacshift.cli.commands import given_args, given_command, to_args
 from pacshift.cli.console import OTHER_MODEL, CommandLine, fail, note, say_written
 from pacshift.errors import AssumptionError, InputError, LabelCommands, PacshiftError
 from pacshift.tally.inputs import printable
@@ -69,13 +69,12 @@ def check_page(page: Path | None, inputs: Sequence[Path], out: Path) -> None:
 class CertifyingCommand(CommandLine):
     """A command that may be refused: which commands draw rows to label and certify with their labels.
 
-    Of tallies only the user knows the tables. ``again`` are words that ask for the same promise.
+    Of tallies only the user knows the tables.
     """
 
     ctx: typer.Context
     reading: options.Reading
     promise: list[str]
-    again: list[str]
     data: Sequence[Any]
 
     def label_commands(self, attempt: "Attempt") -> LabelCommands:
@@ -88,9 +87,8 @@ class CertifyingCommand(CommandLine):
         draw = ["pacshift", "label", target, "--budget", budget, *(["--looks", ",".join(looks)] if looks else [])]
         draw += column_words(self.reading, self.data[0].columns if are_tables else None)
         draw += [*self.promise, "-o", SHEET]
-        command = (
-            given_command(self.ctx) if are_tables else [str(self.ctx.info_name), "SOURCE", "TARGET", *self.again]
-        )
+        of_tallies = [str(self.ctx.info_name), "SOURCE", "TARGET", *given_args(self.ctx)]
+        command = given_command(self.ctx) if are_tables else of_tallies
         again = shlex.join(["pacshift", *command, *more])
         then = f"run this command again with `{shlex.join(more)}`" if are_tables else f"run `{again}`"
         in_words = f"Draw the rows with `{shlex.join(draw)}`, fill in their labels, and {then}"
