@@ -33,7 +33,9 @@ def compare(
 
     data = open_data(files, reading.of_source(), options.TargetLabels(target_label=target_label), silent=as_json)
     if len(data) == 1 or data[1] is None:
-        raise InputError("no TARGET: name a table of target scores to measure the sets on.")
+        raise InputError(
+            "no TARGET: name two tables, SOURCE and TARGET. The sets are measured on rows, which tallies do not hold."
+        )
     rates: dict[str, Any] = {"epsilon": epsilon, "delta": delta}
     compared = pacshift.compare(*data, **rates)
     if as_json:

@@ -116,7 +116,7 @@ def _mark_next(
     if len(data) == 1 or data[1] is None:
         raise InputError("--next needs the tables SOURCE and TARGET, as calibrate will.")
     marks = pacshift.next_labels(
-        *data, labelled=sheet, contamination=promise.contamination or 0.0, score=promise.score or "probability"
+        *data, labelled=sheet, contamination=promise.contamination, score=promise.score or "probability"
     )
     marks.sheet.save(sheet, overwrite=True)
     n_rows, look = len(marks.rows), marks.sheet.looks[marks.look]

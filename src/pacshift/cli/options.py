@@ -58,9 +58,6 @@ CertificateFile = Annotated[
     Path, typer.Argument(metavar="CERTIFICATE", help="A file from `pacshift calibrate` or `accept`.")
 ]
 
-Contamination = Annotated[
-    float | None, known("--contamination SHARE", "Share of target rows that may not follow label shift at all.")
-]
 Known = Annotated[
     list[str] | None,
     known("--known CLASS=LOW..HIGH", "Range of a class's target share that you know; repeatable."),
@@ -115,7 +112,9 @@ class Promise:
     class_epsilon: Annotated[
         float | None, known("--class-epsilon SHARE", "Largest share of any one class that may be missed.")
     ] = None
-    contamination: Contamination = 0.0
+    contamination: Annotated[
+        float, known("--contamination SHARE", "Share of target rows that may not follow label shift at all.")
+    ] = 0.0
     known: Known = None
 
     def arguments(self) -> dict[str, Any]:
