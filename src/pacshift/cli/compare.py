@@ -1,6 +1,6 @@
 """``pacshift compare``: every method on the same data, side by side."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from pacshift.cli import options
 from pacshift.cli.console import make_table, note, plain, print_json, results
@@ -34,12 +34,13 @@ def compare(
     data = open_data(files, reading.of_source(), options.TargetLabels(target_label=target_label), silent=as_json)
     if len(data) == 1 or data[1] is None:
         raise InputError(
-            "no TARGET: name two tables, SOURCE and TARGET. The sets are measured on rows, which tallies do not hold."
+            "no TARGET: name two tables, SOURCE and TARGET. Sets are measured on rows; tallies hold none."
         )
-    rates: dict[str, Any] = {"epsilon": epsilon, "delta": delta}
-    compared = pacshift.compare(*data, **rates)
+    compared = pacshift.compare(*data, epsilon=epsilon, delta=delta)
     if as_json:
-        print_json({**rates, "rows": data[1].last_scan.n_given, "methods": compared.rows})
+        print_json(
+            {"epsilon": epsilon, "delta": delta, "rows": data[1].last_scan.n_given, "methods": compared.rows}
+        )
         return
     shown = make_table(*compared.columns, left=2)
     for row in compared.rows:

@@ -43,9 +43,9 @@ basic, known, tables, output, expert = map(_options_in, PANELS)
 METHOD_NAMES = ["PS-LP", "PS-T", "PS-W", "PS-C", "PS-LW", "ORACLE", "PS", "APS", "PS-R", "WCP", "LWCP"]
 SCORE_NAMES = ["probability", "margin", "aps", "aps-plain", "raps", "raps-plain"]
 
-Epsilon = Annotated[
-    float | None, basic("--epsilon -e SHARE", "Largest share of cases whose set may miss the true label.")
-]
+_EPSILON = basic("--epsilon -e SHARE", "Largest share of cases whose set may miss the true label.")
+Epsilon = Annotated[float, _EPSILON]
+KnownEpsilon = Annotated[float | None, _EPSILON]
 Delta = Annotated[float, basic("--delta -d CHANCE", "Chance that the promise fails.")]
 Method = Annotated[
     str, basic("--method -m NAME", "Method; `pacshift methods` lists them.", autocompletion=METHOD_NAMES.copy)

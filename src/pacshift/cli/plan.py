@@ -54,7 +54,6 @@ def plan(
     from pacshift.rows.arrow.find import ReadOptions
     from pacshift.rows.arrow.table import read_rows
 
-    epsilon = EPSILON if epsilon is None else epsilon
     if out is not None:
         options.check_output(out, [pilot])
         if out.suffix.lower() not in PICTURES:

@@ -29,7 +29,7 @@ class FailOn(StrEnum):
 class MonitorPromise:
     """What the sets in use must keep, and what is known beforehand."""
 
-    epsilon: options.Epsilon = None
+    epsilon: options.KnownEpsilon = None
     delta: options.Delta = DELTA
     known: options.Known = None
 
