@@ -40,18 +40,15 @@ def run(lab: Lab) -> Blocks:
         with TemporaryDirectory(prefix="pacshift-scale-") as folder:
             rows //= lab.choose(1, 200)
             path = write_table(Path(folder, "table"), rows, n_classes, files=files, columns=columns)
-            job: dict[str, object] = {"path": str(path), "scores": "scores" if columns == "one list" else "p_*"}
-            job |= {"repeats": lab.choose(5, 1)}
+            names = "scores" if columns == "one list" else "p_*"
+            job = {"path": str(path), "scores": names, "repeats": lab.choose(5, 1)}
             seconds, alone = (
                 answer_of([sys.executable, "-m", "benchmarks.jobs", json.dumps(job | {"kind": kind})])
                 for kind in ("scan and count", "count")
             )
         sizes = f"{rows:,}", f"{n_classes:,}", f"{files:,}", columns
-        times = (
-            f"{seconds['scan']:.2f} s",
-            f"{seconds['count']:.2f} s",
-            f"{seconds['scan'] / seconds['count']:.2f}",
-        )
+        scan, count = seconds["scan"], seconds["count"]
+        times = f"{scan:.2f} s", f"{count:.2f} s", f"{scan / count:.2f}"
         lines.append((*sizes, *times, megabytes(alone["peak"])))
         lab.say(f"scale: {' '.join(lines[-1])}")
     yield "scale", report("scale", markdown_table(HEADINGS, lines, left=0), packages=("NumPy", "pyarrow"))
