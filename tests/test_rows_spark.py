@@ -53,8 +53,8 @@ def frame(spark: Any, table: str) -> Any:
     return spark.read.parquet(table)
 
 
-def in_memory(**options: Any) -> Tally:
-    return Tally.from_scores(SCORES, NAMES, classes=CLASSES, grid=True, **options)
+def in_memory(groups: Any = None) -> Tally:
+    return Rows(SCORES, NAMES, classes=CLASSES, groups=groups).tally(grid=True)
 
 
 def test_logits_are_counted_and_predicted_as_in_memory(spark: Any, tmp_path: Path) -> None:

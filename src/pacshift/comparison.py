@@ -279,14 +279,13 @@ def compare(
     elif cuts:
         counted_sets = misses(target_rows, [one.sets for one in cuts], "measuring the sets")
         measured_sets = ((one.error, one.size, one.empty) for one in (each.evaluation() for each in counted_sets))
-    shown, certificates = list[ComparisonRow](), list[Certificate | None]()
+    shown = list[ComparisonRow]()
     for method, answer in zip(chosen, answers, strict=True):
         if isinstance(answer, PacshiftError):
             shown.append(ComparisonRow(method.name, method.guarantee, None, note=f"refused: {answer}"))
-            certificates.append(None)
             continue
         error, size, empty = next(measured_sets)
         why = " ".join(answer.reasons)
         shown.append(ComparisonRow(method.name, method.guarantee, size, empty, error, answer.trivial, why))
-        certificates.append(answer)
-    return Comparison(tuple(shown), tuple(certificates), request.epsilon, request.delta)
+    certificates = tuple(answer if isinstance(answer, Certificate) else None for answer in answers)
+    return Comparison(tuple(shown), certificates, request.epsilon, request.delta)

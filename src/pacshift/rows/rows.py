@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 from pacshift.arrays import Label, LabelsLike, ScoresLike
 from pacshift.errors import InputError, param
@@ -230,8 +230,12 @@ class Rows:
         return self.bind(name=role, role=role)
 
 
+RowsLike: TypeAlias = ScoresLike | ScoreMatrix | Rows | CheckedRows
+"""Whatever a verb takes for rows: as a user says them, or checked by an adapter."""
+
+
 def bind_rows(
-    rows: ScoresLike | ScoreMatrix | Rows | CheckedRows,
+    rows: RowsLike,
     *,
     name: str,
     role: Role,
@@ -259,7 +263,7 @@ def bind_rows(
 
 
 def bind_source(
-    source: ScoresLike | ScoreMatrix | Rows | CheckedRows,
+    source: RowsLike,
     labels: LabelsLike | None,
     *,
     name: str = "source",
@@ -278,19 +282,10 @@ def bind_source(
     )
 
 
-def bind_target(
-    target: ScoresLike | ScoreMatrix | Rows | CheckedRows, source: CheckedRows, *, columns: Sequence[str] = ()
-) -> CheckedRows:
-    """Rows of a target, which is read like its source."""
-    return bind_rows(
-        target, name="target", role="target", classes=source.classes, columns=columns, softmax=source.softmax
-    )
-
-
 def bind_pair(
-    source: ScoresLike | ScoreMatrix | Rows | CheckedRows,
+    source: RowsLike,
     labels: LabelsLike | Rows | None,
-    target: ScoresLike | ScoreMatrix | Rows | CheckedRows | None,
+    target: RowsLike | None,
     *,
     classes: Sequence[Label] | None = None,
     columns: Sequence[str] = (),
@@ -310,7 +305,11 @@ def bind_pair(
         )
     is_logits = check_flag(softmax, "softmax") or None  # False: nobody has said so
     bound = bind_source(source, labels, classes=classes, columns=columns, softmax=is_logits)
-    return bound, None if target is None else bind_target(target, bound, columns=columns)
+    if target is None:
+        return bound, None
+    return bound, bind_rows(
+        target, name="target", role="target", classes=bound.classes, columns=columns, softmax=bound.softmax
+    )
 
 
 def has_labels(rows: object) -> bool:

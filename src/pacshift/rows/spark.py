@@ -153,23 +153,15 @@ class SparkRows(ArrowRows):
         )
 
     def total(self, work: Callable[[Matrix], IntArray]) -> IntArray:
-        layout, faults, n_rows, sums = self.layout.without_label(), Faults(), 0, list[IntArray]()
+        def add_up(batches: Iterator[ArrowBatch]) -> IntArray | None:
+            sums = [work(batch.raw_scores) for batch in batches if len(batch.raw_scores)]
+            return np.sum(sums, axis=0) if sums else None
+
         with _in_words(self.place):
-            rows = _select(self.source.frame, layout.needed)
-            if layout.group is not None:
-                rows, self.chosen, _ = self._one_per_group(rows, layout)
-            parts = _collect(rows, _totalling(layout, work, self.softmax))
-        for part in parts:
-            if part.error:
-                raise InputError(part.error)
-            n_rows += part.n_rows
-            faults.add(part.faults)
-            sums += [] if part.total is None else [part.total]
-        n_usable = n_rows - faults.n_rows
-        faults.raise_if_any(self.classes, drop_invalid=self.drop_invalid, n_rows=n_rows, n_usable=n_usable)
-        if not sums:
-            raise InputError("the data frame has no usable row. At least one is needed.")
-        return np.asarray(np.sum(sums, axis=0))
+            rows, layout, _ = self._chosen_rows(self.layout.without_label())
+            part = _run(rows, _job(layout, self.softmax, add_up))
+        self._require_usable(part)
+        return np.asarray(part.total)
 
     def hashes(self) -> AbstractContextManager[Mapping[str, Any]]:
         return nullcontext({})  # only the cluster may be able to read the files
@@ -177,48 +169,58 @@ class SparkRows(ArrowRows):
     def count(self, options: CountOptions, progress: Progress | None) -> Tally:
         if not options.grid:
             raise InputError("Spark counts on the grid: grid=False does not work with it. Leave it out.")
-        layout = self.layout if self.labels == "all" else self.layout.without_label()
-        with _in_words(self.place):
-            rows, left_out = _select(self.source.frame, layout.needed), Faults()
-            if layout.group is not None:
-                rows, self.chosen, left_out = self._one_per_group(rows, layout)
-            parts = rows.mapInArrow(_counting(layout, options, self.softmax), PACKED)
-            # Added on the cluster first: the driver never holds a tally for every partition.
-            total = _sum(_collect(parts.repartition(_N_REDUCERS), _adding))
-        if total.error:
-            raise InputError(total.error)
-        n_usable = total.n_rows - total.faults.n_rows
-        total.faults.raise_if_any(
-            self.classes, drop_invalid=self.drop_invalid, n_rows=total.n_rows, n_usable=n_usable
-        )
-        if total.tally is None or not n_usable:
-            raise InputError("the data frame has no usable row. At least one is needed.")
-        in_all = total.n_rows if self.chosen is None else self.chosen.rows + left_out.n_rows
-        left_out.add(total.faults)
-        self.last_scan.files = {"": FileRows(in_all, n_usable, left_out)}
+
+        def count_batches(batches: Iterator[ArrowBatch]) -> Tally:
+            counter = Counter(len(layout.classes), options, labelled=layout.label is not None)
+            for batch in batches:
+                batch.count(counter)
+            return Tally.from_counter(counter, layout.classes)
+
         is_source = self.labels == "all"
+        with _in_words(self.place):
+            rows, layout, left_out = self._chosen_rows(self.layout if is_source else self.layout.without_label())
+            # Added on the cluster first: the driver never holds a tally for every partition.
+            parts = rows.mapInArrow(_job(layout, self.softmax, count_batches), PACKED)
+            part = _run(parts.repartition(_N_REDUCERS), _add_parts)
+        self._require_usable(part)
+        in_all = part.n_rows if self.chosen is None else self.chosen.rows + left_out.n_rows
+        left_out.add(part.faults)
+        self.last_scan.files = {"": FileRows(in_all, part.n_rows - part.faults.n_rows, left_out)}
+        tally: Tally = part.total
         return replace(
-            total.tally,
+            tally,
             source_grouped=self.chosen if is_source else None,
             target_grouped=None if is_source else self.chosen,
         )
+
+    def _require_usable(self, part: "Part") -> None:
+        """Refuse rows that cannot be used, unless they may be left out and there are others."""
+        n_usable = part.n_rows - part.faults.n_rows
+        part.faults.raise_if_any(
+            self.classes, drop_invalid=self.drop_invalid, n_rows=part.n_rows, n_usable=n_usable
+        )
+        if not n_usable:
+            raise InputError("the data frame has no usable row. At least one is needed.")
+
+    def _chosen_rows(self, layout: Layout) -> tuple[DataFrame, Layout, Faults]:
+        """The columns of the layout, of all rows or of one of each group, and what is wrong with rows left out."""
+        rows, left_out = _select(self.source.frame, layout.needed), Faults()
+        if layout.group is not None:
+            rows, self.chosen, left_out = self._one_per_group(rows, layout)
+        return rows, layout, left_out
 
     def _one_per_group(self, rows: DataFrame, layout: Layout) -> tuple[DataFrame, Grouped, Faults]:
         """One random row of each group, the same as on one machine, and what is wrong with rows left out.
 
         It is ``pacshift.rows.choice.choose_rows`` in the words of Spark.
         """
-        digest, faults = np.zeros(3, np.uint64), Faults()
-        for part in _collect(rows, _looking(layout, self.softmax)):
-            if part.error:
-                raise InputError(part.error)
-            digest += part.digest
-            faults.add(part.faults)
+        part = _run(rows, _look(layout, self.softmax))
+        digest, faults = part.total, part.faults
         n_rows = int(digest[0]) + faults.n_rows
         faults.raise_if_any(self.classes, drop_invalid=self.drop_invalid, n_rows=n_rows)
         group, row = KEYS
         fields = [*rows.schema.fields, *(StructField(name, LongType()) for name in KEYS)]
-        keyed = rows.mapInArrow(_adding_keys(layout, digest, self.softmax), StructType(fields))
+        keyed = rows.mapInArrow(_add_keys(layout, digest, self.softmax), StructType(fields))
         of_group = Window.partitionBy(group)
         size, place = f.count(f.lit(1)).over(of_group), f.row_number().over(of_group.orderBy(row)) - 1
         coin = f.shiftrightunsigned(group, 11) * f.lit(2.0**-53)
@@ -290,10 +292,8 @@ def predict_sets(
     require_columns(kept, frame.columns, taken=(SET, SET_SIZE))
     if not (drop_invalid or keep_invalid):
         # Raised here where workers would: Spark would wrap their words into a page of Java.
-        total = Faults()
-        for part in _collect(_select(plain, layout.columns), _looking(layout, certificate.softmax)):
-            total.add(part.faults)
-        total.raise_if_any(layout.classes, drop_invalid=0.0, n_rows=total.n_rows)
+        faults = _run(_select(plain, layout.columns), _look(layout, certificate.softmax)).faults
+        faults.raise_if_any(layout.classes, drop_invalid=0.0, n_rows=faults.n_rows)
     fields, names = [plain.schema[name] for name in kept], shown_names(certificate.classes)
     fields.append(StructField(SET, ArrayType(from_arrow_type(pa.array(names).type))))
     fields.append(StructField(SET_SIZE, IntegerType()))
@@ -367,73 +367,54 @@ def _in_words(place: str) -> Iterator[None]:
 # What workers do with their Arrow batches, and what they send
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Part:
-    """What a partition sends: its counts or another sum, or the error that stopped it; with groups, a digest."""
+    """What a partition sends: how many rows it has, what is wrong with some, and a total; or why it stopped."""
 
-    n_rows: int
-    faults: Faults
-    tally: Tally | None = None
+    n_rows: int = 0
+    faults: Faults = field(default_factory=Faults)
+    total: Any = None
+    """A tally or an array; None where no row can be used."""
     error: str = ""
-    digest: KeyArray = field(default_factory=lambda: np.zeros(3, np.uint64))
-    total: IntArray | None = None
 
 
-def _counting(layout: Layout, options: CountOptions, softmax: bool) -> Job:
-    """A job that counts a partition."""
+def _job(layout: Layout, softmax: bool, work: Callable[[Iterator[ArrowBatch]], Any]) -> Job:
+    """A job that sends the total that ``work`` makes of a partition."""
 
-    def count(batches: Iterator[Any]) -> Iterator[Any]:
-        counter = Counter(len(layout.classes), options, labelled=layout.label is not None)
-        n_rows, faults = 0, Faults()
-        try:
+    def send(batches: Iterator[Any]) -> Iterator[Any]:
+        part = Part()
+
+        def watch_faults() -> Iterator[ArrowBatch]:
             for batch in _batches(batches, layout, softmax):
-                batch.count(counter)
-                faults.add(batch.faults)
-                n_rows += batch.n_rows
-            yield _pack(Part(n_rows, faults, Tally.from_counter(counter, layout.classes)))
-        except PacshiftError as error:  # Spark would wrap it into a page of Java
-            yield _pack(Part(n_rows, faults, error=str(error)))
-
-    return count
-
-
-def _totalling(layout: Layout, work: Callable[[Matrix], IntArray], softmax: bool) -> Job:
-    """A job that adds up ``work`` of the usable rows."""
-
-    def add_up(batches: Iterator[Any]) -> Iterator[Any]:
-        n_rows, faults, totals = 0, Faults(), list[IntArray]()
-        try:
-            for batch in _batches(batches, layout, softmax):
-                totals += [work(batch.raw_scores)] if len(batch.raw_scores) else []
-                faults.add(batch.faults)
-                n_rows += batch.n_rows
-            yield _pack(Part(n_rows, faults, total=np.sum(totals, axis=0) if totals else None))
-        except PacshiftError as error:
-            yield _pack(Part(n_rows, faults, error=str(error)))
-
-    return add_up
-
-
-def _looking(layout: Layout, softmax: bool) -> Job:
-    """A job that looks for rows that cannot be used and, with groups, makes a digest of the others."""
-
-    def look(batches: Iterator[Any]) -> Iterator[Any]:
-        part = Part(0, Faults())
-        try:
-            for batch in _batches(batches, layout, softmax):
-                if layout.group is None:
-                    _ = batch.raw_scores
-                else:
-                    np.add(part.digest, keys_of(batch, _role(layout)).digests[0], out=part.digest)
+                yield batch
                 part.faults.add(batch.faults)
-        except PacshiftError as error:  # as above
-            part = replace(part, error=str(error))
+                part.n_rows += batch.n_rows
+
+        try:
+            part.total = work(watch_faults())
+        except PacshiftError as error:  # Spark would wrap it into a page of Java
+            part.error = str(error)
         yield _pack(part)
 
-    return look
+    return send
 
 
-def _adding_keys(layout: Layout, digest: KeyArray, softmax: bool) -> Job:
+def _look(layout: Layout, softmax: bool) -> Job:
+    """A job that looks for rows that cannot be used and, with groups, makes a digest of the others."""
+
+    def look(batches: Iterator[ArrowBatch]) -> KeyArray:
+        digest = np.zeros(3, np.uint64)
+        for batch in batches:
+            if layout.group is None:
+                _ = batch.raw_scores
+            else:
+                digest += keys_of(batch, _role(layout)).digests[0]
+        return digest
+
+    return _job(layout, softmax, look)
+
+
+def _add_keys(layout: Layout, digest: KeyArray, softmax: bool) -> Job:
     """A job that gives the usable rows with the coin of their group and their own number, as signed integers."""
 
     def add_keys(batches: Iterator[Any]) -> Iterator[Any]:
@@ -447,8 +428,8 @@ def _adding_keys(layout: Layout, digest: KeyArray, softmax: bool) -> Job:
     return add_keys
 
 
-def _adding(batches: Iterator[Any]) -> Iterator[Any]:
-    """A job that adds the counts of several partitions."""
+def _add_parts(batches: Iterator[Any]) -> Iterator[Any]:
+    """A job that adds what several partitions sent."""
     parts = [_unpack(value.as_py()) for data in batches for value in data.column(0)]
     if parts:
         yield _pack(_sum(parts))
@@ -456,14 +437,23 @@ def _adding(batches: Iterator[Any]) -> Iterator[Any]:
 
 def _sum(parts: Sequence[Part]) -> Part:
     """The sum, or the first part that an error stopped."""
-    n_rows, faults = 0, Faults()
+    whole, totals = Part(), [part.total for part in parts if part.total is not None]
     for part in parts:
         if part.error:
             return part
-        n_rows += part.n_rows
-        faults.add(part.faults)
-    tallies = [part.tally for part in parts if part.tally is not None]
-    return Part(n_rows, faults, Tally.sum(tallies) if tallies else None)
+        whole.n_rows += part.n_rows
+        whole.faults.add(part.faults)
+    if totals:
+        whole.total = Tally.sum(totals) if isinstance(totals[0], Tally) else np.sum(totals, axis=0)
+    return whole
+
+
+def _run(frame: DataFrame, job: Job) -> Part:
+    """The sum of what a job sends from every partition."""
+    whole = _sum([_unpack(row[0]) for row in frame.mapInArrow(job, PACKED).collect()])
+    if whole.error:
+        raise InputError(whole.error)
+    return whole
 
 
 def _batches(batches: Iterator[Any], layout: Layout, softmax: bool) -> Iterator[ArrowBatch]:
@@ -488,8 +478,3 @@ def _pack(part: Part) -> Any:
 def _unpack(value: bytes) -> Part:
     part: Part = pickle.loads(zlib.decompress(bytes(value)))
     return part
-
-
-def _collect(frame: DataFrame, job: Job) -> list[Part]:
-    """What a job has sent from every partition."""
-    return [_unpack(row[0]) for row in frame.mapInArrow(job, PACKED).collect()]

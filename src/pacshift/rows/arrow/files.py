@@ -35,24 +35,9 @@ LOGS = {
 UNFINISHED = ("_temporary/[0-9]*", "_started_*")
 """What Spark, and Spark at Databricks, leave beside their files until the last one is written."""
 
-_OTHER_TABLES = (
-    ".npy",
-    ".jsonl",
-    ".ndjson",
-    ".pq",
-    ".parq",
-    ".tsv",
-    ".xlsx",
-    ".xls",
-    ".ods",
-    ".orc",
-    ".avro",
-    ".ipc",
-    ".arrows",
-    ".tally",
-)
-_COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".lz4", ".snappy", ".zip", ".tar", ".tgz", ".7z")
-MAY_HOLD_ROWS = {*_OTHER_TABLES, *_COMPRESSED}
+_OTHER_TABLES = ".npy .jsonl .ndjson .pq .parq .tsv .xlsx .xls .ods .orc .avro .ipc .arrows .tally"
+_COMPRESSED = ".gz .bz2 .xz .zst .lz4 .snappy .zip .tar .tgz .7z"
+MAY_HOLD_ROWS = {*_OTHER_TABLES.split(), *_COMPRESSED.split()}
 """Tables of other kinds, and compressed ones, that are not read in a folder."""
 
 HIDDEN_ON_WINDOWS = ("Thumbs.db", "desktop.ini")
