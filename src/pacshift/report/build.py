@@ -20,7 +20,7 @@ from pacshift.report.page import Picture, draw_all, groups_picture, render, writ
 from pacshift.words.findings import LABELS_CERTIFY, OTHER_WAYS, too_small
 from pacshift.words.numbers import between, capital, given, one_of, percent
 from pacshift.words.rules import outside, size_words, words_of
-from pacshift.words.statements import most_changed, statements
+from pacshift.words.statements import rank_changes, statements
 
 MAX_BARS = 4
 """Classes in a small picture of the first screen."""
@@ -138,12 +138,12 @@ def _list_bars(certificate: Certificate, *, shows_change: bool) -> Iterator[Bars
         legend = f"Bar: range in the target{around}. Mark: share in the source."
         rows = [
             (names[k], between(mix.lower[k], mix.upper[k]), mix.lower[k], mix.upper[k], before[k])
-            for k in most_changed(mix, before)[0][:MAX_BARS]
+            for k in rank_changes(mix, before)[0][:MAX_BARS]
         ]
         yield Bars("Label mix.", legend, rows, "that changed most")
     elif shows_change and tested is not None:
         now, legend = tested.mix, "Bar: estimate for the target. Mark: share in the source."
-        order = most_changed(Interval(now, now), before)[0][:MAX_BARS]
+        order = rank_changes(Interval(now, now), before)[0][:MAX_BARS]
         rows = [(names[k], f"about {percent(now[k])}", 0.0, now[k], before[k]) for k in order]
         yield Bars("Label mix.", legend, rows, "that changed most")
     errors = None if certificate.trivial else words.errors(certificate)

@@ -69,9 +69,9 @@ def html_table(header: Sequence[str], rows: Iterable[Sequence[str]], *, left_out
     >>> html_table(["class"], [["<b>"]], left_out=3)[-46:]
     '&lt;b&gt;</td></tr></table><p>… and 3 more</p>'
     """
-    made = [_html_row(header, "th"), *(_html_row(row, "td") for row in rows)]
+    lines = [_html_row(header, "th"), *(_html_row(row, "td") for row in rows)]
     more = html_paragraphs([f"… and {left_out:,} more"] if left_out else [])
-    return f"<table>{''.join(made)}</table>{more}"
+    return f"<table>{''.join(lines)}</table>{more}"
 
 
 def html_paragraphs(texts: Iterable[str]) -> str:
@@ -94,5 +94,5 @@ def one_line(text: str) -> str:
 
 
 def _html_row(cells: Sequence[str], tag: str) -> str:
-    made = "".join(f"<{tag} style='{_CELL}'>{escape(visible(cell))}</{tag}>" for cell in cells)
-    return f"<tr>{made}</tr>"
+    line = "".join(f"<{tag} style='{_CELL}'>{escape(visible(cell))}</{tag}>" for cell in cells)
+    return f"<tr>{line}</tr>"

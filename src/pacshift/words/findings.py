@@ -78,7 +78,7 @@ def logits_note(tally: Tally) -> tuple[str, ...]:
 
 def suspicious(tally: Tally) -> tuple[str, ...]:
     """Notes about data that look like a mistake but may be none."""
-    found = [*logits_note(tally)]
+    notes = [*logits_note(tally)]
     source, target = tally.source_cells, tally.target_cells
     are_many = source.n_rows >= FEWEST_ROWS_ALIKE and source.bins != "not counted"
     same = are_many and (source.n_rows, source.bins) == (target.n_rows, target.bins)
@@ -87,20 +87,20 @@ def suspicious(tally: Tally) -> tuple[str, ...]:
         counts = np.bincount(place, weights=source.counts, minlength=len(unlabelled))
         same = np.array_equal(unlabelled, target.codes) and np.array_equal(counts, target.counts)
     if same:
-        found.append(
+        notes.append(
             "source and target look like the same rows: as many for every predicted label and top-score bin. If "
             "they are, nothing was learned about the target."
         )
     right = int(source.counts[source.predicted == source.labels].sum()) if are_many else source.n_rows
     if right * tally.n_classes < source.n_rows:
-        found.append(
+        notes.append(
             f"the top label is right for only {percent(right / source.n_rows)} of source rows, less than by "
             "chance. Are the score columns in the right order? The promise holds either way, but sets are too "
             "large."
         )
     shared = 0 if tally.target_grouped is None else tally.target_grouped.shared
     if shared:
-        found.append(
+        notes.append(
             f"{plural(shared, 'group id')} {'is' if shared == 1 else 'are'} in source and target. If they are the "
             "same people, the promise does not hold: leave them out of one side. If only the ids are alike, all "
             "is well."
@@ -110,10 +110,10 @@ def suspicious(tally: Tally) -> tuple[str, ...]:
         ("target", tally.target_kind, tally.n_target),
     ):
         if kind is not None and kind.is_constant and rows > 1:
-            found.append(
+            notes.append(
                 f"all {rows:,} {name} rows have the same top score, {kind.high:.6g}. Is this the model's output?"
             )
-    return tuple(found)
+    return tuple(notes)
 
 
 def describe_copies(repeats: Repeats, rows: str, classes: Sequence[Label], *, have_labels: bool) -> str:
@@ -140,29 +140,29 @@ def describe_copies(repeats: Repeats, rows: str, classes: Sequence[Label], *, ha
     )
 
 
-def check_in_words(found: "Check", certificate: Certificate) -> str:
+def check_in_words(check: "Check", certificate: Certificate) -> str:
     """The counts behind the verdict, what was promised, and what may be behind a broken promise."""
-    n_rows, missed, allowed = found.n_judged, found.missed, given(certificate.epsilon)
+    n_rows, missed, allowed = check.n_judged, check.missed, given(certificate.epsilon)
     words = words_of(certificate.rule)
     if not n_rows:
-        return f"None of these {plural(found.evaluation.n, 'row')} is accepted: they cannot tell."
+        return f"None of these {plural(check.evaluation.n, 'row')} is accepted: they cannot tell."
     was = "was" if missed == 1 else "were"
-    rows = f"{missed:,} of {plural(n_rows, words.row)} {was} {words.failed}, {percent(found.error)}"
-    if found.verdict == "no-evidence":
-        return f"{_not_the_target(found, certificate)} {rows}."
-    interval = between(found.lower, found.upper, digits_against(found.lower, certificate.epsilon))
+    rows = f"{missed:,} of {plural(n_rows, words.row)} {was} {words.failed}, {percent(check.error)}"
+    if check.verdict == "no-evidence":
+        return f"{_not_the_target(check, certificate)} {rows}."
+    interval = between(check.lower, check.upper, digits_against(check.lower, certificate.epsilon))
     promise = f"; the promise allows {allowed}"
-    if found.promised and found.verdict == "not-proven" and found.within:
+    if check.promised and check.verdict == "not-proven" and check.within:
         promise = f", within the {allowed} that the promise allows"
-    if not found.promised:
+    if not check.promised:
         kind = "this on average only" if promises_target(certificate) else "nothing about the target"
         promise = f"; {allowed} was asked for, but {certificate.method} promises {kind}"
-    sentences = [f"{rows} ({given(found.level)} interval: {interval}){promise}."]
-    if found.verdict == "not-proven" and found.within:
-        sentences.append(_what_would_prove(found))
-    elif found.verdict == "not-proven":
-        few, many = found.kept_up_to, found.broken_from
-        about = "" if found.rows_to_decide is None else f"; about {found.rows_to_decide:,} would probably decide"
+    sentences = [f"{rows} ({given(check.level)} interval: {interval}){promise}."]
+    if check.verdict == "not-proven" and check.within:
+        sentences.append(_what_would_prove(check))
+    elif check.verdict == "not-proven":
+        few, many = check.kept_up_to, check.broken_from
+        about = "" if check.rows_to_decide is None else f"; about {check.rows_to_decide:,} would probably decide"
         kept = f"No number of misses among {plural(n_rows, 'row')} could show it kept"
         if few is not None:
             kept = f"{plural(few, 'miss', 'misses')} or fewer would have shown it kept"
@@ -172,22 +172,22 @@ def check_in_words(found: "Check", certificate: Certificate) -> str:
         )
     limits = promised_limits(certificate)
     if limits is not None:
-        sentences.append(_beside_limits(found, certificate, limits))
+        sentences.append(_beside_limits(check, certificate, limits))
     looked = not certificate.facts.any_mix and certificate.guarantee != "pac-source"  # at the target's scores
-    if found.classes_apart or (found.seen_as == "target" and looked):
-        sentences.append(_not_the_target(found, certificate))
-    elif found.seen_as is None and np.array_equal(found.evaluation.class_counts, certificate.class_counts):
+    if check.classes_apart or (check.seen_as == "target" and looked):
+        sentences.append(_not_the_target(check, certificate))
+    elif check.seen_as is None and np.array_equal(check.evaluation.class_counts, certificate.class_counts):
         sentences.append(
             "These rows have exactly as many cases of every class as the source: if they are its rows, saved "
             "otherwise, they prove nothing."
         )
-    if found.verdict == "broken":
+    if check.verdict == "broken":
         extra, needs_shift = certificate.facts.extra_assumption, certificate.facts.assumes_label_shift
         assumed = (
             "label shift does not hold" if needs_shift else "its labelled rows were not a random sample of it"
         )
         # The error of all rows is judged at half of 1 - level; classes, where they are, spend the other half.
-        unlucky = (1 - found.level) / (2 if limits is None else 1)
+        unlucky = (1 - check.level) / (2 if limits is None else 1)
         sentences.append(
             "What can be behind it: these rows are not from the target that was calibrated for; "
             f"{assumed}; {f'this does not hold: “{extra}”; ' if extra else ''}or bad luck, with the calibration "
@@ -196,10 +196,10 @@ def check_in_words(found: "Check", certificate: Certificate) -> str:
     return " ".join(sentences)
 
 
-def _what_would_prove(found: "Check") -> str:
+def _what_would_prove(check: "Check") -> str:
     """Of rows among which no more is missed than was promised: how many would show it, and which misses."""
-    few, many, rows = found.kept_up_to, found.broken_from, plural(found.n_judged, "row")
-    do = "" if found.rows_to_decide is None else f"about {found.rows_to_decide:,} rows would probably do; "
+    few, many, rows = check.kept_up_to, check.broken_from, plural(check.n_judged, "row")
+    do = "" if check.rows_to_decide is None else f"about {check.rows_to_decide:,} rows would probably do; "
     could = f"no number of misses among {rows} could"
     if few is not None:
         could = f"among {rows} {plural(few, 'miss', 'misses')} or fewer would have"
@@ -207,58 +207,58 @@ def _what_would_prove(found: "Check") -> str:
     return f"To prove it, {do}{could}{broken}."
 
 
-def _beside_limits(found: "Check", certificate: Certificate, limits: FloatArray) -> str:
+def _beside_limits(check: "Check", certificate: Certificate, limits: FloatArray) -> str:
     """What the rows say about the share promised for every class, or for what is accepted as a label."""
     words = words_of(certificate.rule)
-    each, missed, own = words.one, words.failing, limits[limits < 1]
+    each, missed, own_limits = words.unit, words.failing, limits[limits < 1]
     promised = (
-        f"the promised {given(float(own[0]))}"
-        if len(own) == len(limits) and (own == own[0]).all()
+        f"the promised {given(float(own_limits[0]))}"
+        if len(own_limits) == len(limits) and (own_limits == own_limits[0]).all()
         else "was promised"
     )
     limited = [name for name, most in zip(certificate.classes, limits, strict=True) if most < 1]
-    together = f"(all of them together at {given(found.level)})"
-    if found.classes_above:
-        return f"More than {promised} is {missed} {shorten(found.classes_above)} {together}."
-    if unsure := [name for name in limited if name not in found.classes_kept]:
+    together = f"(all of them together at {given(check.level)})"
+    if check.classes_above:
+        return f"More than {promised} is {missed} {shorten(check.classes_above)} {together}."
+    if unsure := [name for name in limited if name not in check.classes_kept]:
         return f"Whether no more than {promised} is {missed} {shorten(unsure)}, these rows do not tell {together}."
     return f"No more than {promised} is {missed} any one {each} {together}."
 
 
-def _not_the_target(found: "Check", certificate: Certificate) -> str:
+def _not_the_target(check: "Check", certificate: Certificate) -> str:
     """Why these rows are no evidence, or less than they seem."""
     later = "Check labelled rows of the target that came later"
-    if found.seen_as == "source":
+    if check.seen_as == "source":
         return (
             "These are the source's rows, on which the thresholds were found: they prove nothing about the "
             f"target. {later}."
         )
-    if are_its_labels(found.seen_as, certificate):
+    if are_its_labels(check.seen_as, certificate):
         n_labels = certificate.n_target_labels
-        if n_labels < found.evaluation.n:
+        if n_labels < check.evaluation.n:
             rows = plural(n_labels, "labelled row")
             later = f"Leave out the {rows} (of a label sheet: its column row, in Python sheet.rows)"
         return (
             f"These are the target's rows, with {n_labels:,} of whose labels the thresholds were found. {later}."
         )
-    if not found.classes_apart:
+    if not check.classes_apart:
         return (
             "The certificate was made from the scores of these rows, which the interval does not take into "
             "account: later rows of the target would be better evidence."
         )
-    stated, seen = stated_shares(certificate), label_shares(found.evaluation, found.level)
+    stated, seen = stated_shares(certificate), label_shares(check.evaluation, check.level)
     assert stated is not None  # else no class is apart
     apart = [
         f"{name!r} makes up {between(seen.lower[place], seen.upper[place])} by these rows and "
         f"{between(stated.lower[place], stated.upper[place])} of the target by the certificate"
         for place, name in enumerate(certificate.classes)
-        if name in found.classes_apart
+        if name in check.classes_apart
     ]
     more = f", and {len(apart) - MAX_APART:,} more classes differ" if len(apart) > MAX_APART else ""
     return (
         f"{', '.join(apart[:MAX_APART])}{more}: these rows are not a random sample of the target that the "
         "certificate is about, or label shift does not hold, or one of these bounds is unlucky, the first at most "
-        f"{given(1 - found.level)}, the second at most {given(certificate.delta)}."
+        f"{given(1 - check.level)}, the second at most {given(certificate.delta)}."
     )
 
 

@@ -35,7 +35,7 @@ def percent(share: float, digits: int = DIGITS) -> str:
     """
     if 0 < share < SMALLEST_ESTIMATE:
         return "< 0.01 %"
-    shown = _rounded(100 * _decimal(share), digits, ROUND_HALF_EVEN)
+    shown = _round(100 * _decimal(share), digits, ROUND_HALF_EVEN)
     if shown == 100 and share < 1:
         return f"> {_plain(_below_100(digits))} %"
     return f"{_plain(shown)} %"
@@ -58,7 +58,7 @@ def all_but(rate: float) -> str:
     ('95 %', '93 %', '99.999999 %', '99.9999999999 %')
     """
     left = 100 - 100 * _decimal(rate)
-    shown = _rounded(left, EXACT_DIGITS, ROUND_HALF_EVEN)
+    shown = _round(left, EXACT_DIGITS, ROUND_HALF_EVEN)
     return f"{_plain(_below_100(EXACT_DIGITS) if shown == 100 and rate > 0 else shown)} %"
 
 
@@ -123,7 +123,7 @@ def points(difference: float, digits: int = 2) -> str:
     >>> points(0.0123)
     '1.2 percentage points'
     """
-    return f"{_plain(_rounded(100 * _decimal(difference), digits, ROUND_HALF_EVEN))} percentage points"
+    return f"{_plain(_round(100 * _decimal(difference), digits, ROUND_HALF_EVEN))} percentage points"
 
 
 def digits_apart(low: float, high: float, digits: int = DIGITS) -> int:
@@ -133,7 +133,7 @@ def digits_apart(low: float, high: float, digits: int = DIGITS) -> int:
     (3, 5)
     """
     for tried in range(digits, MOST_DIGITS):
-        if _rounded(100 * _decimal(low), tried, ROUND_CEILING) < _down(high, tried):
+        if _round(100 * _decimal(low), tried, ROUND_CEILING) < _down(high, tried):
             return tried
     return MOST_DIGITS
 
@@ -162,7 +162,7 @@ def number_up(value: float, digits: int = DIGITS) -> str:
     >>> number_up(1.5001), number_up(float("inf"))
     ('1.51', '∞')
     """
-    return "∞" if math.isinf(value) else _short(_rounded(_decimal(value), digits, ROUND_CEILING))
+    return "∞" if math.isinf(value) else _short(_round(_decimal(value), digits, ROUND_CEILING))
 
 
 def number_down(value: float, digits: int = DIGITS) -> str:
@@ -171,7 +171,7 @@ def number_down(value: float, digits: int = DIGITS) -> str:
     >>> number_down(0.71298), number_down(0.1)
     ('0.712', '0.1')
     """
-    return _short(_rounded(_decimal(value), digits, ROUND_FLOOR))
+    return _short(_round(_decimal(value), digits, ROUND_FLOOR))
 
 
 def mean_size(value: float) -> str:
@@ -223,23 +223,23 @@ def capital(text: str) -> str:
 def _up(share: float, digits: int) -> Decimal:
     """An upper bound in per cent."""
     raised = max(share, SMALLEST_UPPER) if share > 0 else share
-    return _rounded(100 * _decimal(raised), digits, ROUND_CEILING)
+    return _round(100 * _decimal(raised), digits, ROUND_CEILING)
 
 
 def _down(share: float, digits: int) -> Decimal:
     """A lower bound in per cent."""
     if 0 < share < SMALLEST_LOWER:
         return Decimal(0)
-    shown = _rounded(100 * _decimal(share), digits, ROUND_FLOOR)
+    shown = _round(100 * _decimal(share), digits, ROUND_FLOOR)
     return _below_100(digits) if shown == 100 and share < 1 else shown
 
 
 def _decimal(value: float) -> Decimal:
     """The number people would write: the shortest that is this float, without the noise of its last digits."""
-    return _rounded(Decimal(repr(float(value))), EXACT_DIGITS, ROUND_HALF_EVEN)
+    return _round(Decimal(repr(float(value))), EXACT_DIGITS, ROUND_HALF_EVEN)
 
 
-def _rounded(value: Decimal, digits: int, rounding: str) -> Decimal:
+def _round(value: Decimal, digits: int, rounding: str) -> Decimal:
     return Context(prec=digits, rounding=rounding).create_decimal(value)
 
 

@@ -54,18 +54,18 @@ class Statement:
             object.__setattr__(self, name, visible(getattr(self, name)))
 
 
-def called(name: Label) -> str:
+def name_class(name: Label) -> str:
     """A class in a sentence: texts quoted, numbers said to be a class.
 
-    >>> called("heart disease"), called(7)
+    >>> name_class("heart disease"), name_class(7)
     ("'heart disease'", 'class 7')
     """
     return repr(name) if isinstance(name, str) else f"class {name}"
 
 
-def named(certificate: Certificate, labels: Sequence[int], say: Any) -> str:
+def list_classes(certificate: Certificate, labels: Sequence[int], say: Any) -> str:
     """Classes with what is said of each; of many the first."""
-    listed = [f"{called(certificate.classes[label])} {say(label)}" for label in labels[:MAX_LISTED]]
+    listed = [f"{name_class(certificate.classes[label])} {say(label)}" for label in labels[:MAX_LISTED]]
     more = f", and {len(labels) - MAX_LISTED} more" if len(labels) > MAX_LISTED else ""
     return f"{', '.join(listed)}{more}"
 
@@ -79,7 +79,7 @@ def outside(certificate: Certificate) -> str:
     return " among cases that have one"
 
 
-def may_all_be_missed(certificate: Certificate) -> str:
+def say_contamination(certificate: Certificate) -> str:
     """What is not promised of a class where part of the target may be anything, with a blank in front.
 
     Section "A limit per class" of docs/methods/trust-proofs.md.
@@ -130,7 +130,7 @@ class SetWords(_Shared):
     repeated = "give sets that miss more"
     better = "give smaller sets"
     row, failed, failing = "row", "missed", "missed of"
-    one = "class"
+    unit = "class"
     of_class = "missed"
     always, never = "in every set", "in no set"
 
@@ -181,7 +181,7 @@ class SetWords(_Shared):
         """What ``predict`` wrote."""
         return f"{sizes.sum():,} sets: {size_words(sizes)}"
 
-    def not_promised(self, certificate: Certificate) -> list[str]:
+    def list_limitations(self, certificate: Certificate) -> list[str]:
         """What may be taken for a promise and is none, for the report."""
         covered = (
             "It is about all cases together. It does not cover a single case, a subgroup or each class: “Class by "
@@ -205,8 +205,8 @@ class SetWords(_Shared):
         """How often classes are missed, the worst first; which labels are in a set, and how many."""
         if certificate.trivial:
             every = "both labels" if len(certificate.classes) == 2 else f"all {len(certificate.classes):,} labels"
-            said = f"Sets: every set contains {every}. That is always right, and says nothing."
-            yield Statement("sets", said, said)
+            text = f"Sets: every set contains {every}. That is always right, and says nothing."
+            yield Statement("sets", text, text)
             yield from why(certificate)
             return
         yield from self._classes(certificate)
@@ -220,20 +220,22 @@ class SetWords(_Shared):
         else:
             sure, order = all_but(certificate.delta), np.argsort(-bounds.upper, kind="stable").tolist()
 
-            def missed(label: int) -> str:
+            def tell_misses(label: int) -> str:
                 low, high = float(bounds.lower[label]), float(bounds.upper[label])
                 return between(low, high) if low >= TOLD_LOWER else at_most(high)
 
             low, high = float(bounds.lower[order[0]]), float(bounds.upper[order[0]])
-            name = called(certificate.classes[order[0]])
-            said = f"{at_most(high)} missed{part} (highest bound: {name}); confidence {sure}."
+            name = name_class(certificate.classes[order[0]])
+            worst = f"{at_most(high)} missed{part} (highest bound: {name}); confidence {sure}."
             if up(high) == "100 %":
-                said = f"not bounded, by too few rows of {name}."
+                worst = f"not bounded, by too few rows of {name}."
             elif low > bounds.upper[order[1]] and low >= TOLD_LOWER:
-                said = f"{name}, {between(low, high)} missed{part}; confidence {sure}."
+                worst = f"{name}, {between(low, high)} missed{part}; confidence {sure}."
             # Who changes the class balance wants to see what it does to every class.
             most = MAX_LISTED if certificate.options.get("class_balance", 3) == 3 else len(order)
-            listed = ", ".join(f"{called(certificate.classes[label])} {missed(label)}" for label in order[:most])
+            listed = ", ".join(
+                f"{name_class(certificate.classes[label])} {tell_misses(label)}" for label in order[:most]
+            )
             cut = f" (the {most} highest bounds of {len(order)})" if len(order) > most else ""
             together = f"; together with the promise, with {at_least(1 - 2 * certificate.delta)}"
             both = together if certificate.delta < 0.5 else ""
@@ -243,7 +245,7 @@ class SetWords(_Shared):
             advice = ""
             if certificate.limits is None and high > LIMIT_ADVISED * certificate.epsilon:
                 advice = f"To limit every class, set {param('class_epsilon=')}; sets become larger."
-            yield Statement("classes", f"Worst class: {said}", full + may_all_be_missed(certificate), advice)
+            yield Statement("classes", f"Worst class: {worst}", full + say_contamination(certificate), advice)
 
     def _sets(self, certificate: Certificate) -> Iterator[Statement]:
         sizes, never_empty = certificate.set_sizes, certificate.rule.never_empty
@@ -282,7 +284,7 @@ class AcceptWords(_Shared):
     repeated = "accept more wrong labels"
     better = "accept more"
     row, failed, failing = "accepted row", "wrong", "wrong among what is accepted as"
-    one = "label"
+    unit = "label"
     of_class = "wrong if accepted"
     always, never = "always accepted", "never accepted"
 
@@ -305,7 +307,9 @@ class AcceptWords(_Shared):
             return ""
         if (limits == limits[0]).all():
             return f"at most {given(float(limits[0]))} of those accepted as any one label"
-        each = named(certificate, np.flatnonzero(limits < 1).tolist(), lambda label: given(float(limits[label])))
+        each = list_classes(
+            certificate, np.flatnonzero(limits < 1).tolist(), lambda label: given(float(limits[label]))
+        )
         return f"at most these shares of those accepted as one label ({each})"
 
     def about(self, certificate: Certificate) -> str:
@@ -327,7 +331,7 @@ class AcceptWords(_Shared):
         kept = percent(sizes[1] / max(sizes.sum(), 1))
         return f"{sizes.sum():,} rows, {kept} accepted. Ask a person where the set has every label."
 
-    def not_promised(self, certificate: Certificate) -> list[str]:
+    def list_limitations(self, certificate: Certificate) -> list[str]:
         """What may be taken for a promise and is none, for the report."""
         return [
             "It is about all accepted cases together. It does not cover a single case, a subgroup or each "
@@ -339,8 +343,8 @@ class AcceptWords(_Shared):
         """How often accepted labels are wrong, the worst first, and how many cases are accepted."""
         kept, wrong, sure = certificate.accepted, certificate.accepted_error, all_but(certificate.delta)
         if certificate.trivial:
-            said = "Accepted: nothing; every case is left to a person, its set has every label."
-            yield Statement("sets", said, said)
+            text = "Accepted: nothing; every case is left to a person, its set has every label."
+            yield Statement("sets", text, text)
             yield from why(certificate)
             return
         never = np.flatnonzero(np.isposinf(certificate.thresholds)).tolist()
@@ -351,20 +355,20 @@ class AcceptWords(_Shared):
             no_more = 1.0 if limits is None else float(limits[worst])
             order = [label for label in np.argsort(-wrong.upper, kind="stable").tolist() if label not in never]
 
-            def told(label: int) -> str:
+            def tell_label(label: int) -> str:
                 share, error = (between(one.lower[label], one.upper[label]) for one in (kept, wrong))
                 return f"{share} accepted, {error} of these wrong"
 
             advice = ""
             if limits is None and most > LIMIT_ADVISED * certificate.epsilon:
                 advice = f"To limit every label, set {param('label_error=')}; less is accepted."
-            name = called(certificate.classes[worst])
-            said = f"{at_most(most)} of its accepted cases wrong (highest bound: {name})"
+            name = name_class(certificate.classes[worst])
+            text = f"{at_most(most)} of its accepted cases wrong (highest bound: {name})"
             yield Statement(
                 "classes",
-                f"Worst label: {said}; confidence {sure}." if most < no_more else "",
-                f"By predicted label: {named(certificate, order, told)}. These bounds hold together with "
-                f"confidence {sure}, beside the promise. The {given(certificate.epsilon)} are promised for all "
+                f"Worst label: {text}; confidence {sure}." if most < no_more else "",
+                f"By predicted label: {list_classes(certificate, order, tell_label)}. These bounds hold together "
+                f"with confidence {sure}, beside the promise. The {given(certificate.epsilon)} are promised for all "
                 "labels together.",
                 advice,
             )
@@ -372,12 +376,12 @@ class AcceptWords(_Shared):
         counted = "the top label where its score reaches the threshold of its label"
         if share is not None:
             counted = f"{percent(share)} of the target's cases"
-        said = f"{counted}; the others are left to a person."
+        text = f"{counted}; the others are left to a person."
         rule = "The top label is accepted where its score is at least the threshold of its label."
         if never:
             rule += f" Never accepted: {shorten([certificate.classes[label] for label in never])}."
         yield Statement(
-            "sets", f"Accepted: {said}", f"Accepted: {said} {rule} The set of a case that is left has every label."
+            "sets", f"Accepted: {text}", f"Accepted: {text} {rule} The set of a case that is left has every label."
         )
 
 

@@ -24,7 +24,7 @@ from pacshift.words.numbers import (
     up,
     whole_percent,
 )
-from pacshift.words.rules import Statement, called, may_all_be_missed, named, outside, words_of
+from pacshift.words.rules import Statement, list_classes, name_class, outside, say_contamination, words_of
 from pacshift.words.visible import visible
 
 MAX_NOTE_SHOWN = 300
@@ -59,13 +59,13 @@ def full_paragraphs(certificate: Certificate) -> list[str]:
 def short_lines(certificate: Certificate) -> list[str]:
     """The short form: promise, implied change, test, worst class, sets, and the first note if there is one."""
     first = ("Sets:", "Accepted:", "Why:") if certificate.trivial else ()
-    said = [one.short for one in statements(certificate) if one.short]
-    return sorted(said, key=lambda line: not line.startswith(first))
+    lines = [one.short for one in statements(certificate) if one.short]
+    return sorted(lines, key=lambda line: not line.startswith(first))
 
 
 def statements(certificate: Certificate, *, most_notes: int | None = MAX_NOTES) -> list[Statement]:
     """All that a certificate says, in the order in which it is read. What does not apply is left out."""
-    found = [
+    everything = [
         _promise(certificate),
         *_assumptions(certificate),
         *_change(certificate),
@@ -75,7 +75,7 @@ def statements(certificate: Certificate, *, most_notes: int | None = MAX_NOTES) 
         *_notes(certificate, most_notes),
         *_origin(certificate),
     ]
-    return [one for one in found if one.short or one.full]
+    return [one for one in everything if one.short or one.full]
 
 
 def _promise(certificate: Certificate) -> Statement:
@@ -98,22 +98,22 @@ def _promise(certificate: Certificate) -> Statement:
         f"{words.repeated}."
     )
     if certificate.guarantee == "none":
-        said = (
+        text = (
             f"No promise ({certificate.method}): these sets may miss more than {epsilon} of the target, even if "
             f"only the label mix has changed.{extra}"
         )
-        return Statement("promise", said, f"{said} Check them with labelled target rows before you rely on them.")
+        return Statement("promise", text, f"{text} Check them with labelled target rows before you rely on them.")
     if certificate.guarantee == "pac-source":
-        said = f"{head}: {missed} {unset}. Confidence {sure}, if {_draws(certificate)} are independent.{extra}"
-        said += " No promise about the target."
-        return Statement("promise", said, f"{said} {meaning}")
+        text = f"{head}: {missed} {unset}. Confidence {sure}, if {_draws(certificate)} are independent.{extra}"
+        text += " No promise about the target."
+        return Statement("promise", text, f"{text} {meaning}")
     if certificate.guarantee == "marginal":
-        said = (
+        text = (
             f"{head}: {despite}on average over many calibrations, {missed} {unset}, if "
             f"{_conditions(certificate)}. This one may do "
             f"worse.{f' With confidence {sure}, {limit} are missed.' if limit else ''}{extra}"
         )
-        return Statement("promise", said, said)
+        return Statement("promise", text, text)
     missed = f"{despite}{missed}{f', and {limit},' if limit else ''} {unset}"
     alone = "" if needs else " Label shift is not needed."
     about = words.about(certificate)
@@ -122,7 +122,7 @@ def _promise(certificate: Certificate) -> Statement:
     return Statement(
         "promise",
         f"{head}: {missed}. Confidence {sure}, if {_conditions(certificate)}.{alone}{extra}",
-        f"{head}: with confidence {sure}, {missed}. {meaning} {about}{may_all_be_missed(certificate)}",
+        f"{head}: with confidence {sure}, {missed}. {meaning} {about}{say_contamination(certificate)}",
     )
 
 
@@ -132,27 +132,29 @@ def _conditions(certificate: Certificate) -> str:
     sampled = f"the {n_labels:,} labelled rows are a random sample of the target"
     if not certificate.facts.assumes_label_shift:
         return sampled
-    said = [f"only the label mix has changed and {_draws(certificate)} are independent"]
+    conditions = [f"only the label mix has changed and {_draws(certificate)} are independent"]
     if certificate.contamination:
-        said = [f"{_draws(certificate)} are independent and otherwise only the label mix has changed"]
-    if known is not None and (stated_of := _stated(known)):
+        conditions = [f"{_draws(certificate)} are independent and otherwise only the label mix has changed"]
+    if known is not None and (stated_of := stated_labels(known)):
         stated = f"the stated shares of {len(stated_of)} classes are right"
         if len(stated_of) == 1:
             share = between(float(known.lower[stated_of[0]]), float(known.upper[stated_of[0]]))
-            stated = f"{called(certificate.classes[stated_of[0]])} makes up {share} of the target, as stated"
-        said.append(stated)
-    return ", and ".join([*said, *([sampled] if n_labels else [])])
+            stated = f"{name_class(certificate.classes[stated_of[0]])} makes up {share} of the target, as stated"
+        conditions.append(stated)
+    return ", and ".join([*conditions, *([sampled] if n_labels else [])])
 
 
-def _stated(known: Interval) -> list[int]:
+def stated_labels(known: Interval) -> list[int]:
     """Classes about whose share something was stated."""
-    found: list[int] = np.flatnonzero((known.lower > 0) | (known.upper < 1)).tolist()
-    return found
+    labels: list[int] = np.flatnonzero((known.lower > 0) | (known.upper < 1)).tolist()
+    return labels
 
 
 def _draws(certificate: Certificate) -> str:
     """What was drawn independently: rows, or groups of them."""
-    source, target = ("groups" if side in _grouped(certificate) else "rows" for side in ("source", "target"))
+    source, target = (
+        "groups" if side in sides_in_groups(certificate) else "rows" for side in ("source", "target")
+    )
     alike = source == target or not certificate.n_target
     return source if alike else f"source {source} and target {target}"
 
@@ -162,47 +164,51 @@ def _assumptions(certificate: Certificate) -> Iterator[Statement]:
     facts, share, target = certificate.facts, certificate.contamination, promises_target(certificate)
     if certificate.guarantee == "none":
         return
-    sides = _grouped(certificate)
-    said = ["Future cases come from the same population as the source."]
+    sides = sides_in_groups(certificate)
+    sentences = ["Future cases come from the same population as the source."]
     if target and not facts.assumes_label_shift:
-        said = [RANDOM_SAMPLE]
+        sentences = [RANDOM_SAMPLE]
     elif target:
-        said = [
+        sentences = [
             "Label shift: within each class, target cases look like source cases; only the label mix has changed.",
             "Source and target rows are independent random draws.",
             "The classifier was not trained on these source rows.",
         ]
         if share:
-            said[0] += f" This need not hold for {given(share)} of the target; the label mix is that of the rest."
+            sentences[0] += (
+                f" This need not hold for {given(share)} of the target; the label mix is that of the rest."
+            )
         if facts.any_mix:
-            said[0] += " The promise holds for every target label mix."
+            sentences[0] += " The promise holds for every target label mix."
         if sides:
             both = ", and no group is in both source and target" if len(sides) == 2 else ""
-            said[1] = f"The independent draws are groups, not rows ({' and '.join(sides)}){both}."
+            sentences[1] = f"The independent draws are groups, not rows ({' and '.join(sides)}){both}."
     elif sides:
-        said.append("The independent draws are groups, not rows.")
-    for side, one in sides.items():
-        if one.parts > 1:  # tallies do not name their groups
-            said.append(
-                f"No group is in two of the {one.parts} {side} tallies that were added; this was not checked."
+        sentences.append("The independent draws are groups, not rows.")
+    for side, grouped in sides.items():
+        if grouped.parts > 1:  # tallies do not name their groups
+            sentences.append(
+                f"No group is in two of the {grouped.parts} {side} tallies that were added; this was not checked."
             )
     if target and facts.assumes_label_shift:
         if certificate.n_target_labels:
             whose = "target's cases that have a class" if share else "target"
-            said.append(
+            sentences.append(
                 f"The {certificate.n_target_labels:,} labelled target rows are a random sample of the {whose}."
             )
         if certificate.known_mix is not None:
             known = certificate.known_mix
-            stated = named(
+            stated = list_classes(
                 certificate,
-                _stated(known),
+                stated_labels(known),
                 lambda label: between(float(known.lower[label]), float(known.upper[label])),
             )
-            said.append(f"You stated, and the promise relies on it: {stated or 'nothing'} of the target.")
-    said += [facts.extra_assumption] if facts.extra_assumption else []
-    every = " ".join(f"({place}) {one}" for place, one in enumerate(said, 1))
-    yield Statement("assumptions", "", f"Assumptions: {every}" if len(said) > 1 else f"Assumption: {said[0]}")
+            sentences.append(f"You stated, and the promise relies on it: {stated or 'nothing'} of the target.")
+    sentences += [facts.extra_assumption] if facts.extra_assumption else []
+    every = " ".join(f"({place}) {grouped}" for place, grouped in enumerate(sentences, 1))
+    yield Statement(
+        "assumptions", "", f"Assumptions: {every}" if len(sentences) > 1 else f"Assumption: {sentences[0]}"
+    )
 
 
 def _change(certificate: Certificate) -> Iterator[Statement]:
@@ -212,16 +218,16 @@ def _change(certificate: Certificate) -> Iterator[Statement]:
     """
     if not promises_target(certificate) or not certificate.n_target or not certificate.facts.assumes_label_shift:
         return
-    found, before = certificate.assumption, certificate.class_counts / max(certificate.n_source, 1)
+    assumption, before = certificate.assumption, certificate.class_counts / max(certificate.n_source, 1)
     is_bound = certificate.prevalence is not None
-    if not is_bound and found is None:
+    if not is_bound and assumption is None:
         return
-    bounds = certificate.prevalence or Interval(found.mix, found.mix)  # type: ignore[union-attr]
-    order, n_moved = most_changed(bounds, before)
+    bounds = certificate.prevalence or Interval(assumption.mix, assumption.mix)  # type: ignore[union-attr]
+    order, n_moved = rank_changes(bounds, before)
     label = order[0]
-    head, name = f"Implied change{outside(certificate)}", called(certificate.classes[label])
+    head, name = f"Implied change{outside(certificate)}", name_class(certificate.classes[label])
 
-    def told(label: int) -> str:
+    def tell_change(label: int) -> str:
         low, high = float(bounds.lower[label]), float(bounds.upper[label])
         if not is_bound:
             return f"from {percent(before[label])} to about {percent(low)}"
@@ -229,20 +235,22 @@ def _change(certificate: Certificate) -> Iterator[Statement]:
         verb = "rose" if low > before[label] else "fell"
         return f"{verb} from {percent(before[label])} to {f'between {now}' if ' and ' in now else now}"
 
-    def may(label: int) -> str:
+    def tell_range(label: int) -> str:
         share = between(bounds.lower[label], bounds.upper[label])
         return f"{share} of the target (source: {percent(before[label])})"
 
     if not is_bound:
-        first = f"{name} went {told(label)} (an estimate)."
-        every = f"{named(certificate, order, told)} (estimates)."
+        first = f"{name} went {tell_change(label)} (an estimate)."
+        every = f"{list_classes(certificate, order, tell_change)} (estimates)."
     elif n_moved:
-        first, every = f"{name} {told(label)}.", f"{named(certificate, order[:n_moved], told)}."
-    else:
-        first = f"uncertain. {name} may make up {may(label)}."
-        every = (
-            f"no class is shown to have changed its share. The widest ranges: {named(certificate, order, may)}."
+        first, every = (
+            f"{name} {tell_change(label)}.",
+            f"{list_classes(certificate, order[:n_moved], tell_change)}.",
         )
+    else:
+        first = f"uncertain. {name} may make up {tell_range(label)}."
+        every = "no class is shown to have changed its share. The widest ranges: "
+        every += f"{list_classes(certificate, order, tell_range)}."
     if is_bound:
         every += f" The promise and these bounds hold together with confidence {all_but(certificate.delta)}."
     narrower = " pacshift prevalence gives narrower bounds." if is_bound and not certificate.contamination else ""
@@ -254,7 +262,7 @@ def _change(certificate: Certificate) -> Iterator[Statement]:
     )
 
 
-def most_changed(bounds: Interval, before: FloatArray) -> tuple[list[int], int]:
+def rank_changes(bounds: Interval, before: FloatArray) -> tuple[list[int], int]:
     """Classes by how far their share is shown to have changed, and of how many this is shown.
 
     Of two that changed alike the rarer comes first: it tells more. Where nothing is shown, by how far the range
@@ -268,37 +276,39 @@ def most_changed(bounds: Interval, before: FloatArray) -> tuple[list[int], int]:
 
 def _test(certificate: Certificate) -> Iterator[Statement]:
     """Whether the test saw another change than one of the label mix, and what it could have missed."""
-    found, needs = certificate.assumption, certificate.facts.assumes_label_shift
+    assumption, needs = certificate.assumption, certificate.facts.assumes_label_shift
     if not promises_target(certificate):
         return
-    if found is None:
+    if assumption is None:
         if needs and not certificate.n_target:
-            said = "Test: none, because no target was given."
-            yield Statement("test", said, said)
+            text = "Test: none, because no target was given."
+            yield Statement("test", text, text)
         return
     if not needs:
-        seen = "rejected" if found.refuted else "not rejected"
-        said = f"Test: label shift was {seen}; this certificate does not need it."
-        yield Statement("test", said, f"{said} {found.finding}")
+        seen = "rejected" if assumption.refuted else "not rejected"
+        text = f"Test: label shift was {seen}; this certificate does not need it."
+        yield Statement("test", text, f"{text} {assumption.finding}")
         return
     noticed = ""
     missed = "It cannot see one that looks like another label mix; what else it could have missed is not known."
-    if len(found.noticeable) == 2:
-        least = whole_percent(max(one.size for one in found.noticeable))
+    if len(assumption.noticeable) == 2:
+        least = whole_percent(max(one.size for one in assumption.noticeable))
         missed = (
             f"It could have missed one, for example one that affects less than about {least} of cases or looks "
             "like another label mix."
         )
-    if found.noticeable:
+    if assumption.noticeable:
         noticed = " With these data the test would very likely have noticed: "
-        noticed += f"{'; or '.join(noticeable_words(one.kind, one.size, one.below) for one in found.noticeable)}."
+        noticed += (
+            f"{'; or '.join(noticeable_words(one.kind, one.size, one.below) for one in assumption.noticeable)}."
+        )
     right = " and the stated shares are right" if certificate.known_mix is not None else ""
     yield Statement(
         "test",
         f"Test: no other change was found. {missed}",
-        f"Test of label shift: no other change was found. {found.finding}{noticed} {INVISIBLE} If label shift "
-        f"holds{right}, it is rejected with probability at most {up(found.level)}. A test can reject label shift "
-        "but never prove it.",
+        f"Test of label shift: no other change was found. {assumption.finding}{noticed} {INVISIBLE} If label "
+        f"shift holds{right}, it is rejected with probability at most {up(assumption.level)}. A test can reject "
+        "label shift but never prove it.",
     )
 
 
@@ -319,7 +329,7 @@ def noticeable_words(kind: str, size: float, below: float) -> str:
     )
 
 
-def _grouped(certificate: Certificate) -> dict[str, Grouped]:
+def sides_in_groups(certificate: Certificate) -> dict[str, Grouped]:
     """How rows of the two sides came in groups, where they did."""
     sides = {"source": certificate.source_grouped, "target": certificate.target_grouped}
     return {side: one for side, one in sides.items() if one is not None}
@@ -335,7 +345,7 @@ def _data(certificate: Certificate) -> Iterator[Statement]:
     """How many rows there were, how groups were counted (docs/methods/groups.md), what was left out, accuracy."""
     n_source, n_target = certificate.n_source, certificate.n_target
     rarest = int(np.argmin(certificate.class_counts))
-    fewest = f"fewest: {certificate.class_counts[rarest]:,} of {called(certificate.classes[rarest])}"
+    fewest = f"fewest: {certificate.class_counts[rarest]:,} of {name_class(certificate.classes[rarest])}"
     target, once = f"{n_target:,} unlabelled target rows", ""
     if certificate.n_target_labels:
         target = f"{n_target:,} target rows, {certificate.n_target_labels:,} of them labelled"
@@ -344,31 +354,33 @@ def _data(certificate: Certificate) -> Iterator[Statement]:
             " Delta pays for one sample of target labels, looked at as planned: another sample, or another look, "
             "would spend it again."
         )
-    said = (
+    line = (
         f"Data: {n_source:,} labelled source rows ({fewest}), {target}, {len(certificate.classes)} classes.{once}"
     )
-    yield Statement("data", "", said)
+    yield Statement("data", "", line)
     counted = {"source": n_source, "target": n_target}
-    parts = [f"{counted[side]:,} of {one.rows:,} {side} rows" for side, one in _grouped(certificate).items()]
-    if parts:
-        said = f"Groups: one random row per {_group_name(certificate)} was counted: {', '.join(parts)}."
-        yield Statement("groups", "", said)
-    found = [one for one in certificate.provenance.inputs if one.left_out]
     parts = [
-        f"{one.left_out_in_words} of {f'the {one.role}' if one.name is None else f'{one.role} {one.name!r}'}"
-        for one in found[:MAX_LISTED]
+        f"{counted[side]:,} of {one.rows:,} {side} rows" for side, one in sides_in_groups(certificate).items()
     ]
     if parts:
-        more = f", and of {len(found) - MAX_LISTED} more files" if len(found) > MAX_LISTED else ""
+        line = f"Groups: one random row per {_group_name(certificate)} was counted: {', '.join(parts)}."
+        yield Statement("groups", "", line)
+    incomplete = [one for one in certificate.provenance.inputs if one.left_out]
+    parts = [
+        f"{one.left_out_in_words} of {f'the {one.role}' if one.name is None else f'{one.role} {one.name!r}'}"
+        for one in incomplete[:MAX_LISTED]
+    ]
+    if parts:
+        more = f", and of {len(incomplete) - MAX_LISTED} more files" if len(incomplete) > MAX_LISTED else ""
         apart = "If such rows differ from the others, the promise is not about them."
-        counts = [(side, sum(one.left_out or 0 for one in found if one.role == side)) for side in counted]
+        counts = [(side, sum(one.left_out or 0 for one in incomplete if one.role == side)) for side in counted]
         short = " and ".join(f"{count:,} {side}" for side, count in counts if count)
         about = f"Left out: {short} rows. The promise is not about such rows."
         yield Statement("left out", about, f"Left out: {', '.join(parts)}{more}. {apart}")
     least = certificate.accuracy
     if least is not None and tells_accuracy(least, certificate.prevalence, len(certificate.classes)):
-        said = f"the top label is right for {at_least(least)} of target cases; same confidence and assumptions."
-        yield Statement("accuracy", "", f"Accuracy: {said}")
+        line = f"the top label is right for {at_least(least)} of target cases; same confidence and assumptions."
+        yield Statement("accuracy", "", f"Accuracy: {line}")
 
 
 def tells_accuracy(least: float | None, mix: Interval | None, n_classes: int) -> bool:
@@ -384,26 +396,28 @@ def tells_accuracy(least: float | None, mix: Interval | None, n_classes: int) ->
 def _notes(certificate: Certificate, most: int | None) -> Iterator[Statement]:
     """What else should be known. With many classes there may be a reason per class: notes come first."""
     notes = [*certificate.notes, *certificate.reasons]
-    told = [place for place, note in enumerate(certificate.notes) if not place or NARROWS in note]
-    more = len(certificate.notes) - len(told)
+    shown_places = [place for place, note in enumerate(certificate.notes) if not place or NARROWS in note]
+    more = len(certificate.notes) - len(shown_places)
     for place, note in enumerate(notes[:most]):
-        rest = f" (and {plural(more, 'more note')})" if more and place == told[-1] else ""
-        yield Statement("note", f"Note: {note}{rest}" if place in told else "", f"Note: {note}")
+        rest = f" (and {plural(more, 'more note')})" if more and place == shown_places[-1] else ""
+        yield Statement("note", f"Note: {note}{rest}" if place in shown_places else "", f"Note: {note}")
     left_out = 0 if most is None else len(notes[most:])
     if left_out:
-        said = f"{left_out:,} more notes: certificate.reasons and certificate.notes hold them all."
-        yield Statement("more notes", "", said)
+        line = f"{left_out:,} more notes: certificate.reasons and certificate.notes hold them all."
+        yield Statement("more notes", "", line)
 
 
 def _origin(certificate: Certificate) -> Iterator[Statement]:
     """When it was made, for which model, until when it may be used, and what the maker said."""
-    made = certificate.provenance
-    model = "" if made.model_id is None else f" for model {shorten([made.model_id])}"
-    term = "" if made.valid_until is None else f" Valid until {made.valid_until}."
+    provenance = certificate.provenance
+    model = "" if provenance.model_id is None else f" for model {shorten([provenance.model_id])}"
+    term = "" if provenance.valid_until is None else f" Valid until {provenance.valid_until}."
     # Quoted, as the model is: the command line makes flags of parameters outside of quotes.
-    note = "" if made.note is None else f" Maker's note: {' '.join(made.note.split())[:MAX_NOTE_SHOWN]!r}"
+    note = (
+        "" if provenance.note is None else f" Maker's note: {' '.join(provenance.note.split())[:MAX_NOTE_SHOWN]!r}"
+    )
     yield Statement(
-        "origin", "", f"Made: {made.created} with pacshift {made.pacshift_version}{model}.{term}{note}"
+        "origin", "", f"Made: {provenance.created} with pacshift {provenance.pacshift_version}{model}.{term}{note}"
     )
 
 
@@ -413,9 +427,9 @@ def to_text(certificate: Certificate) -> str:
     """
     notes = plural(len(certificate.reasons) + len(certificate.notes), "note")
     data = f"{certificate.n_source:,} source rows, {certificate.n_target:,} target rows, {notes}"
-    said = [one.short for one in statements(certificate) if one.key in ("promise", "change", "classes", "sets")]
+    lines = [one.short for one in statements(certificate) if one.key in ("promise", "change", "classes", "sets")]
     head = f"Certificate ({certificate.method}, {len(certificate.classes)} classes, {data}); explain() says more"
-    return "\n".join([visible(head), *(f"  {line}" for line in said if line)])
+    return "\n".join([visible(head), *(f"  {line}" for line in lines if line)])
 
 
 def to_html(certificate: Certificate) -> str:
