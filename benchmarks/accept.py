@@ -13,7 +13,7 @@ import numpy as np
 from benchmarks.lab import Blocks, Lab, quiet
 from benchmarks.page import report
 from pacshift import AssumptionError, accept
-from pacshift.acceptance.tops import accepted, top_labels
+from pacshift.acceptance.tops import reaches_threshold, top_labels
 from pacshift.arrays import FloatArray, IntArray
 from paper.experiments.summary import markdown_table
 
@@ -51,7 +51,7 @@ class Truth:
 
     def at(self, thresholds: FloatArray) -> tuple[float, float]:
         """The same at thresholds of predicted labels."""
-        return self.of(np.where(accepted(self.label, self.top, thresholds), self.label, -1))
+        return self.of(np.where(reaches_threshold(self.label, self.top, thresholds), self.label, -1))
 
     def best_by_label(self, error: float) -> float:
         """The largest share that thresholds by label accept at this error: along all prices of an error."""

@@ -10,7 +10,7 @@ from scipy.stats import binom
 
 from flat import flat
 from pacshift import AssumptionError, Certificate, Population, Tally, UninformativeWarning, accept
-from pacshift.acceptance.tops import TopScoreTable, accepted, top_labels
+from pacshift.acceptance.tops import TopScoreTable, reaches_threshold, top_labels
 from pacshift.acceptance.wealth import WealthTest
 from pacshift.arrays import FloatArray, IntArray
 from pacshift.certification.delta import DIRECT_SHARE
@@ -116,7 +116,7 @@ def test_it_is_sharp_where_much_can_be_accepted() -> None:
         source, kinds = letters.draw([0.6, 0.3, 0.1], 10_000, rng=100 + trial)
         target, _ = letters.draw([0.3, 0.3, 0.4], 10_000, rng=200 + trial)
         found = accept(source, kinds, target, error=0.03, classes=letters.classes)
-        kept = accepted(label, top, found.thresholds)
+        kept = reaches_threshold(label, top, found.thresholds)
         shares.append(kept.mean())
         errors.append(wrong[kept].mean())
     assert np.mean(shares) > 0.9 * best
@@ -156,7 +156,7 @@ def test_the_table_by_label_holds_the_truth() -> None:
         found = accept(source, kinds, target, error=0.05, delta=0.2, classes=letters.classes)
         assert found.accepted is not None
         assert found.accepted_error is not None
-        kept = accepted(label, top, found.thresholds)
+        kept = reaches_threshold(label, top, found.thresholds)
         share = np.array([kept[label == each].mean() for each in range(3)])
         rate = np.array([wrong[kept & (label == each)].mean() for each in range(3)])
         failed += not (found.accepted.contains(share).all() and found.accepted_error.contains(rate).all())

@@ -28,7 +28,7 @@ from pacshift.arrays import FloatArray
 from pacshift.bounds import clean_epsilon
 from pacshift.certification.delta import ASSUMPTION_SHARE, CLASS_EPSILON_SHARE
 from pacshift.methods import resolve_method
-from pacshift.methods.ps import capped
+from pacshift.methods.ps import limit_classes
 from pacshift.ps_lp import theorem
 
 TESTED = ("pac-target", "marginal")
@@ -106,7 +106,7 @@ def test_the_cap_alone_holds_where_it_binds_always() -> None:
         rng = np.random.default_rng([seed, 4])
         tally = Tally.from_scores(*POPULATION.draw(MIX["source"], 400, rng))
         everything = resolve_method("PS-LW").solve(tally, _task(0.99, 0.5))
-        found = capped(everything, tally, class_epsilon=0.15, delta=delta)
+        found = limit_classes(everything, tally, class_epsilon=0.15, delta=delta)
         rates = miss_rates(found.thresholds)
         failures += bool(rates.max() > 0.15)
         largest.append(rates.max())

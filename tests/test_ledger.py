@@ -362,7 +362,7 @@ def ledger(monkeypatch: pytest.MonkeyPatch) -> Ledger:
         (prediction_powered, "detected_shares", "find_largest_threshold", "rescaled_thresholds"),
         (theorem, "certify_many_classes"),
         (equal_miss_rate, "_equal_miss_ranks"),
-        (ps, "class_wise_solution", "capped"),
+        (ps, "class_wise_solution", "limit_classes"),
     ]
     for owner, *names in plain:
         for name in names:
@@ -539,12 +539,18 @@ CASES: dict[str, tuple[Callable[[], Any], set[str]]] = {
     "K = 2": (lambda: by_tally(2), {"exact_upper", "deviation", "critical_log_wealth", "binomial_upper"}),
     "K = 2, much data": (lambda: by_tally(2, per_class=900), {"critical_log_wealth", "upper_quantile"}),
     "K = 2, little data": (lambda: by_tally(2, per_class=60, epsilon=0.2), {"upper_quantile", "as_rows"}),
-    "K = 2, everything asked for": (lambda: by_tally(2, **ALL), {"capped", "class_miss"}),
+    "K = 2, everything asked for": (lambda: by_tally(2, **ALL), {"limit_classes", "class_miss"}),
     "K = 2, labels": (lambda: by_rows(2, n_labels=300), {"mix_bounds", "look_cuts"}),
-    "K = 2, labels, everything asked for": (lambda: by_rows(2, n_labels=300, **ALL), {"capped", "mix_bounds"}),
-    "K = 2, looks, everything asked for": (lambda: by_sheet(2, **ALL), {"capped", "mix_bounds"}),
-    "K = 2, looks, PS-T": (lambda: by_sheet(2, method="PS-T", class_epsilon=0.5), {"PST.solve", "capped"}),
-    "K = 2, blanks, everything asked for": (lambda: by_sheet(2, blank=True, **ALL), {"capped", "mix_bounds"}),
+    "K = 2, labels, everything asked for": (
+        lambda: by_rows(2, n_labels=300, **ALL),
+        {"limit_classes", "mix_bounds"},
+    ),
+    "K = 2, looks, everything asked for": (lambda: by_sheet(2, **ALL), {"limit_classes", "mix_bounds"}),
+    "K = 2, looks, PS-T": (lambda: by_sheet(2, method="PS-T", class_epsilon=0.5), {"PST.solve", "limit_classes"}),
+    "K = 2, blanks, everything asked for": (
+        lambda: by_sheet(2, blank=True, **ALL),
+        {"limit_classes", "mix_bounds"},
+    ),
     "K = 5, blanks, PS-T": (lambda: by_sheet(5, blank=True, method="PS-T"), {"PST.solve"}),
     "K = 5, score rows": (lambda: by_rows(5, epsilon=0.2), {"bernstein_upper", "Mixture.__init__"}),
     "K = 5, groups": (in_groups, {"PSLP.solve"}),
@@ -562,7 +568,7 @@ CASES: dict[str, tuple[Callable[[], Any], set[str]]] = {
     "K = 250": (lambda: by_tally(250, per_class=40, epsilon=0.2), {"ErrorBound.__init__", "_class_wise_ranks"}),
     "K = 250, labels, everything asked for": (
         lambda: by_tally(250, per_class=40, n_labels=400, **ALL),
-        {"_equal_miss_ranks", "capped"},
+        {"_equal_miss_ranks", "limit_classes"},
     ),
     "accept, K = 3": (lambda: accepted(3), {"WealthTest.passes", "tested_error", "table_by_label"}),
     "accept, limits": (lambda: accepted(3, label_error=0.4), {"WealthTest.passes", "table_by_label"}),

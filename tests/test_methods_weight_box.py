@@ -275,7 +275,7 @@ def test_any_prices_whatsoever_give_a_safe_bound(box: BoxedSystem, seed: int) ->
     prices = rng.exponential(size=len(program.limits)) * (rng.random(len(program.limits)) < 0.3)
     for column, label in enumerate(np.flatnonzero(bounded)):
         for sign in (1.0, -1.0):
-            bound = program.scale[column] * program.certified(prices, column, sign)
+            bound = program.scale[column] * program.bound_value(prices, column, sign)
             assert sign * box.weights[label] <= bound * (1 + 1e-12 * np.sign(bound)) + 1e-12
 
 

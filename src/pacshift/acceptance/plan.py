@@ -70,8 +70,8 @@ def planned_mix(source: TopScoreTable, target: TopScoreTable, n_classes: int, ro
     columns, mix = _drawn_to_mean(table), np.full(n_classes, 1 / n_classes)
     for _ in range(rounds):
         joint = columns * mix
-        found = seen @ (joint / joint.sum(axis=1, keepdims=True)) + 0.5
-        mix = found / found.sum()
+        rows_by_label = seen @ (joint / joint.sum(axis=1, keepdims=True)) + 0.5
+        mix = rows_by_label / rows_by_label.sum()
     return np.asarray(mix)
 
 

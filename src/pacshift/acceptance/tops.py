@@ -38,7 +38,7 @@ def top_labels(scores: NDArray[np.floating[Any]]) -> tuple[IntArray, NDArray[np.
     return label, np.where(tied | ~np.isfinite(top), np.float32(-np.inf), top)
 
 
-def accepted(label: IntArray, top: NDArray[Any], thresholds: FloatArray) -> BoolArray:
+def reaches_threshold(label: IntArray, top: NDArray[Any], thresholds: FloatArray) -> BoolArray:
     """Whether the top score reaches the threshold of its label, in single precision."""
     return np.asarray((top >= thresholds.astype(np.float32)[label]) & (top > -np.inf))
 

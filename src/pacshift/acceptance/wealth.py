@@ -35,16 +35,16 @@ def loss(n_classes: int, error: float) -> FloatArray:
            [ 0.9, -0.1]])
     """
     wrong = np.arange(n_classes)[:, None] != np.arange(n_classes)
-    found = np.zeros((2 * n_classes, n_classes))
-    found[1::2] = wrong - error
-    return found
+    phi = np.zeros((2 * n_classes, n_classes))
+    phi[1::2] = wrong - error
+    return phi
 
 
 def label_loss(n_classes: int, label: int, error: float) -> FloatArray:
     """φ of one predicted label: as ``loss`` in its cell, and 0 in all others ("Label by label" of the page)."""
-    found = np.zeros((2 * n_classes, n_classes))
-    found[2 * label + 1] = loss(n_classes, error)[2 * label + 1]
-    return found
+    phi = np.zeros((2 * n_classes, n_classes))
+    phi[2 * label + 1] = loss(n_classes, error)[2 * label + 1]
+    return phi
 
 
 @dataclass(frozen=True, eq=False)

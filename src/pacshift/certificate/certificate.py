@@ -189,9 +189,9 @@ class Certificate:
 
     def __post_init__(self) -> None:
         """What was certified stays: nobody can write to its arrays, and what was given in stays the caller's."""
-        for one in fields(self):
-            if one.name != "transform":
-                object.__setattr__(self, one.name, read_only(getattr(self, one.name)))
+        for each in fields(self):
+            if each.name != "transform":
+                object.__setattr__(self, each.name, read_only(getattr(self, each.name)))
 
     def __repr__(self) -> str:
         from pacshift.words.statements import to_text
@@ -549,8 +549,8 @@ class Certificate:
         >>> certificate.annotate(model_id="net 3").provenance.model_id
         'net 3'
         """
-        said = check_stamp(note=note, model_id=model_id, valid_until=valid_until)
-        return replace(self, provenance=replace(self.provenance, **said))
+        remarks = check_stamp(note=note, model_id=model_id, valid_until=valid_until)
+        return replace(self, provenance=replace(self.provenance, **remarks))
 
     def with_set_sizes(self, scores: ScoresLike | ScoreMatrix | Rows) -> Certificate:
         """The same certificate, with the sizes of the sets of ``scores`` counted.

@@ -86,7 +86,7 @@ class _Ends(ListOf):
         return super().write((value.lower, value.upper))
 
 
-def _optional(name: str, made: Callable[[list[Any]], Any]) -> Callable[[list[Any]], Any]:
+def _optional(name: str, make: Callable[[list[Any]], Any]) -> Callable[[list[Any]], Any]:
     """What is made of the values of all classes; None where no class has one."""
 
     def column(values: list[Any]) -> Any:
@@ -94,7 +94,7 @@ def _optional(name: str, made: Callable[[list[Any]], Any]) -> Callable[[list[Any
             return None
         if None in values:
             raise ValueError(f"it lacks {name!r} in classes[]")
-        return made(values)
+        return make(values)
 
     return column
 
@@ -171,7 +171,7 @@ _MADE_HERE = ("in_words", "rule", "never_empty", "classes")
 
 def json_schema() -> dict[str, Any]:
     """The JSON Schema of certificates, as it is shipped beside this module."""
-    made = DOCUMENT.schema
+    fields_schema = DOCUMENT.schema
     ends = {"format": {"const": FORMAT}, "version": {"const": VERSION}}
     sealed = {"type": "string", "pattern": "^sha256:[0-9a-f]{64}$", "description": "Of all other fields."}
     return {
@@ -180,8 +180,8 @@ def json_schema() -> dict[str, Any]:
         "description": "Thresholds of prediction sets, what they promise, and where they come from. "
         "docs/files.md says what each field means. Later versions may add fields.",
         "type": "object",
-        "required": [*ends, *made["required"], codec.CHECKSUM],
-        "properties": ends | made["properties"] | {codec.CHECKSUM: sealed},
+        "required": [*ends, *fields_schema["required"], codec.CHECKSUM],
+        "properties": ends | fields_schema["properties"] | {codec.CHECKSUM: sealed},
     }
 
 
@@ -198,11 +198,11 @@ def to_document(certificate: "Certificate") -> dict[str, Any]:
     return codec.seal({"format": FORMAT, "version": VERSION} | DOCUMENT.write(values))
 
 
-def _per_class(given: Any, n_classes: int) -> Iterable[Any]:
-    if isinstance(given, Interval):
-        return zip(given.lower.tolist(), given.upper.tolist(), strict=True)
-    plain_list = given.tolist() if isinstance(given, np.ndarray) else given
-    return [None] * n_classes if given is None else list(plain_list)
+def _per_class(values: Any, n_classes: int) -> Iterable[Any]:
+    if isinstance(values, Interval):
+        return zip(values.lower.tolist(), values.upper.tolist(), strict=True)
+    plain_list = values.tolist() if isinstance(values, np.ndarray) else values
+    return [None] * n_classes if values is None else list(plain_list)
 
 
 def words_in(path: PathLike) -> list[str]:
@@ -213,61 +213,61 @@ def words_in(path: PathLike) -> list[str]:
 
 def sealed_fields(document: codec.Document) -> dict[str, Any]:
     """The fields of a certificate of this version, or an exception that says what is wrong with its document."""
-    said = DOCUMENT.read(document, "")
-    found = {field.python: said[field.name] for field in FIELDS if field.name not in _MADE_HERE}
+    entries = DOCUMENT.read(document, "")
+    values = {field.python: entries[field.name] for field in FIELDS if field.name not in _MADE_HERE}
     for field in CLASS_FIELDS:
-        found[field.python] = field.column([row[field.name] for row in said["classes"]])
-    rule = RULES[said["rule"]]
-    _require_consistent(found, rule)
-    thresholds = found.pop("thresholds")
-    found["rule"] = rule(thresholds).fill_empty_sets() if said["never_empty"] else rule(thresholds)
-    if found["rule"].never_empty != said["never_empty"]:
+        values[field.python] = field.column([row[field.name] for row in entries["classes"]])
+    rule = RULES[entries["rule"]]
+    _require_consistent(values, rule)
+    thresholds = values.pop("thresholds")
+    values["rule"] = rule(thresholds).fill_empty_sets() if entries["never_empty"] else rule(thresholds)
+    if values["rule"].never_empty != entries["never_empty"]:
         raise ValueError(f"never_empty is about prediction sets, and the rule is {rule.kind!r}")
     codec.require_seal(document)
-    return found
+    return values
 
 
-def _require_consistent(found: dict[str, Any], rule: type[Rule]) -> None:
+def _require_consistent(values: dict[str, Any], rule: type[Rule]) -> None:
     """ValueError where fields contradict each other, or the method that the file names."""
     for name in ("epsilon", "delta"):
-        check_rate(found[name], name)
-    known, predicted, kind = found["class_counts"], found["predicted_counts"], found["score_kind"]
-    require_side("source", found["n_source"], by_class=known, kind=kind, grouped=found["source_grouped"])
-    require_side("target", found["n_target"], by_class=predicted, kind=None, grouped=found["target_grouped"])
-    if found["n_target_labels"] > found["n_target"]:
+        check_rate(values[name], name)
+    known, predicted, kind = values["class_counts"], values["predicted_counts"], values["score_kind"]
+    require_side("source", values["n_source"], by_class=known, kind=kind, grouped=values["source_grouped"])
+    require_side("target", values["n_target"], by_class=predicted, kind=None, grouped=values["target_grouped"])
+    if values["n_target_labels"] > values["n_target"]:
         raise ValueError("more target rows have labels than there are")
-    if found["contamination"] >= found["epsilon"]:
-        raise ValueError(f"contamination {found['contamination']:g} is not below epsilon {found['epsilon']:g}")
-    limits = found["limits"]
+    if values["contamination"] >= values["epsilon"]:
+        raise ValueError(f"contamination {values['contamination']:g} is not below epsilon {values['epsilon']:g}")
+    limits = values["limits"]
     if limits is not None and (not (limits > 0).all() or (limits == 1).all()):
         raise ValueError("a limit must be above 0, and below 1 where something is limited")
     if limits is not None and not rule.of_labels and (limits != limits[0]).any():
         raise ValueError("prediction sets have one limit for all classes")
-    facts, known = found["facts"], {**METHODS, **ACCEPTING}.get(found["method"])
+    facts, known = values["facts"], {**METHODS, **ACCEPTING}.get(values["method"])
     if known is not None:
-        if found["guarantee"] != known.guarantee:
-            raise ValueError(f"method {known.name} does not give guarantee {found['guarantee']!r}")
+        if values["guarantee"] != known.guarantee:
+            raise ValueError(f"method {known.name} does not give guarantee {values['guarantee']!r}")
         for fact in ("any_mix", "needs_weights", "assumes_label_shift"):
             if getattr(facts, fact) != getattr(known, fact):
                 raise ValueError(
                     f"method {known.name} has {fact} {getattr(known, fact)}, not {getattr(facts, fact)}"
                 )
-        if known.needs_labels and not found["n_target_labels"]:
+        if known.needs_labels and not values["n_target_labels"]:
             raise ValueError(f"method {known.name} needs labels of target rows, but there are none")
         if rule is not known.rule:
             raise ValueError(f"method {known.name} makes rules of another kind than {rule.kind!r}")
-        if rule.may_grow and found["guarantee"] in ("pac-target", "pac-source"):
-            cuts, misses = found["thresholds"], found["class_miss"]
+        if rule.may_grow and values["guarantee"] in ("pac-target", "pac-source"):
+            cuts, misses = values["thresholds"], values["class_miss"]
             if cuts.max() == np.inf:
                 raise ValueError(f"a threshold of method {known.name} is infinite: it would miss a class always")
-            if found["score"] == "probability" and not found["n_target_labels"] and misses is not None:
+            if values["score"] == "probability" and not values["n_target_labels"] and misses is not None:
                 bounded = cuts[misses.upper < 1]
-                if not all(may_be(cut, found["score_kind"]) for cut in bounded.tolist()):
+                if not all(may_be(cut, values["score_kind"]) for cut in bounded.tolist()):
                     raise ValueError(
                         f"a threshold of method {known.name} is {bounded.max():g}, above all scores, but its "
                         "class is said to be missed not always"
                     )
-    n_classes, columns, assumption = len(found["classes"]), found["columns"], found["assumption"]
+    n_classes, columns, assumption = len(values["classes"]), values["columns"], values["assumption"]
     if columns is not None and len(columns.scores) not in (1, n_classes):
         raise ValueError(f"the score columns must be one list column or {n_classes} different columns")
     if assumption is not None:
@@ -275,5 +275,5 @@ def _require_consistent(found: dict[str, Any], rule: type[Rule]) -> None:
             raise ValueError("the mix of the assumption must have one share per class")
         if assumption.refuted and facts.assumes_label_shift:
             raise ValueError("label shift is rejected, and the promise rests on it")
-    if found["set_sizes"] is not None and len(found["set_sizes"]) != n_classes + 1:
+    if values["set_sizes"] is not None and len(values["set_sizes"]) != n_classes + 1:
         raise ValueError("target_set_sizes must count sizes 0 to the number of classes")

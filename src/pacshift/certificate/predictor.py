@@ -83,9 +83,9 @@ class Predictor:
             scores = to_floats(scores, "scores")
         if type(scores) is np.ndarray:
             if scores.shape == self._shape:
-                made = self._one(scores)
-                if made is not None:
-                    return made
+                members = self._one(scores)
+                if members is not None:
+                    return members
             elif scores.ndim == 2 and 0 < len(scores) < FEWEST_ROWS and scores.shape[1:] == self._shape:
                 few = [self._one(row) for row in scores]
                 if all(one is not None for one in few):
@@ -112,15 +112,15 @@ class Predictor:
         """
         if not isinstance(scores, (np.ndarray, list, tuple)):
             rows = as_rows(scores, *self._shape) if is_row(scores) else scores
-            found = list(self._certificate.labels(rows))
-            return list(found[0]) if is_row(scores) else found
+            lists = list(self._certificate.labels(rows))
+            return list(lists[0]) if is_row(scores) else lists
         values = to_floats(scores, "scores")
         sets = self.sets(values)
         if sets.ndim == 1:
-            return self._listed(sets, values)
-        return [self._listed(members, row) for members, row in zip(sets, values, strict=True)]
+            return self._list_labels(sets, values)
+        return [self._list_labels(members, row) for members, row in zip(sets, values, strict=True)]
 
-    def _listed(self, members: BoolArray, row: Row) -> list[Label]:
+    def _list_labels(self, members: BoolArray, row: Row) -> list[Label]:
         values = softmax_of_row(row) if self._softmax else row  # two logits may become one probability
         places = np.flatnonzero(members)
         order = places[np.argsort(-values[places], kind="stable")]

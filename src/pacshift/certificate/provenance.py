@@ -140,19 +140,19 @@ class Provenance:
         list of str
             One sentence or two per reason; empty if there is none.
         """
-        day, found = today or datetime.now(UTC).date(), []
+        day, reasons = today or datetime.now(UTC).date(), []
         if self.valid_until is not None and day > date.fromisoformat(self.valid_until):
-            found.append(
+            reasons.append(
                 f"this certificate was valid until {self.valid_until}; today is {day.isoformat()}. "
                 "Calibrate again with recent data."
             )
         if model_id is not None and self.model_id is None:
-            found.append(
+            reasons.append(
                 f"this certificate names no model. If it was not made with scores of {model_id!r}, calibrate for "
                 f"{model_id!r}."
             )
         other = self.other_model(model_id)
-        return found if other is None else [*found, other]
+        return reasons if other is None else [*reasons, other]
 
     def other_model(self, model_id: str | None) -> str | None:
         """What is wrong if the certificate names another model; None if nothing is known to be.
@@ -208,9 +208,9 @@ def check_stamp(
     *, note: str | None = None, model_id: str | None = None, valid_until: Any = None
 ) -> dict[str, Any]:
     """What is said of these, each checked."""
-    said = {
+    remarks = {
         "note": check_text(note, "note"),
         "model_id": check_text(model_id, "model_id"),
         "valid_until": check_valid_until(valid_until),
     }
-    return {name: value for name, value in said.items() if value is not None}
+    return {name: value for name, value in remarks.items() if value is not None}

@@ -142,8 +142,8 @@ class _Members:
         grammar, names = self.grammar, self.names
         single = [f"CAST({name} AS {grammar.single})" if grammar.single else name for name in names]
         ways = []
-        for place, (own, cut) in enumerate(zip(single, rule.thresholds.tolist(), strict=True)):
-            higher = [f"{own} > {other}" for other in single[:place] + single[place + 1 :]]
+        for place, (column, cut) in enumerate(zip(single, rule.thresholds.tolist(), strict=True)):
+            higher = [f"{column} > {other}" for other in single[:place] + single[place + 1 :]]
             reached = " AND ".join([f"{names[place]} >= {grammar.number(cut)}", *higher])
             if cut < float("inf"):
                 ways.append(f"WHEN {reached}\n  THEN {grammar.compact.format(self.labels[place])}")

@@ -33,7 +33,7 @@ from pacshift.labels.refusal import with_next_steps
 from pacshift.methods import Method, Solution, Task
 from pacshift.methods.base import AcceptedByLabel, facts_of, options_of
 from pacshift.methods.guarantee import promises_target
-from pacshift.methods.ps import capped
+from pacshift.methods.ps import limit_classes
 from pacshift.mix.lp import solved_by
 from pacshift.parallel import in_background, one_blas_thread
 from pacshift.paths.labelled import LabelledTarget
@@ -274,7 +274,7 @@ def solve_with(
         return Outcome(solution, None, method, by_label=solution.by_label(shares.misses / n_looks))
     if request.class_epsilon is not None:
         limit, delta = request.class_epsilon, shares.cap / n_looks
-        solution = capped(solution, rows, class_epsilon=limit, delta=delta, n_unknown=n_unknown, what=what)
+        solution = limit_classes(solution, rows, class_epsilon=limit, delta=delta, n_unknown=n_unknown, what=what)
     if rows.score == "probability":
         solution = replace(solution, thresholds=single_cuts(solution.thresholds))
     misses = class_miss(rows, solution.thresholds, delta=shares.misses / n_looks, n_unknown=n_unknown)

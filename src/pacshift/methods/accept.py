@@ -129,8 +129,8 @@ class Accept(Method):
         path = planned_path(held, weights, held_target, n_classes, cuts)
         planned = partial(plan_bet, mix=mix, rows=rows, n_target=n_target, level=level)
         sure, by_rule = np.ones(path.shape, bool), held.tables(path, n_classes)
-        for label, own in limited.items():
-            sure[:, label] = [planned(own, table).score <= SURE for table in by_rule]
+        for label, of_label in limited.items():
+            sure[:, label] = [planned(of_label, table).score <= SURE for table in by_rule]
         path = within_limits(path, sure)
         by_rule, phi = held.tables(path, n_classes), loss(n_classes, task.epsilon)
         plans = [planned(phi, table) for table in by_rule]
@@ -141,8 +141,10 @@ class Accept(Method):
         task.steps.expect(len(path))
         for rule in range(first_rule(scores), len(path)):  # Lemma 4: in turn, up to the first failure
             task.steps()
-            own_tests = (planned(own, by_rule[rule]) for label, own in limited.items() if used[rule, label])
-            tests = [plans[rule].bet, *(one.bet for one in own_tests)]  # Lemma 6: all of them must pass
+            label_tests = (
+                planned(of_label, by_rule[rule]) for label, of_label in limited.items() if used[rule, label]
+            )
+            tests = [plans[rule].bet, *(one.bet for one in label_tests)]  # Lemma 6: all of them must pass
             if not all(test.passes(bet, counted[rule], seen[rule], delta=level) for bet in tests):
                 break
             kept = rule
@@ -211,14 +213,14 @@ def tested_error(
 
     Going down and stopping at the first failure is Lemma 4 again: the first limit that is too small must pass.
     """
-    found = 1.0
+    least = 1.0
     for limit in LIMITS:
         phi = label_loss(len(test.rows), label, limit)
         bet = plan_bet(phi, *plan, test.rows, test.n_target, level=delta).bet
         if not test.passes(bet, source, target, delta=delta):
             break
-        found = limit
-    return found
+        least = limit
+    return least
 
 
 def nothing_passes(tally: Tally, task: Task, region: PrevalenceRegion, score: float) -> str:
@@ -336,8 +338,8 @@ def planned_by_labels(
     """
     n_classes, planning, cuts = tally.n_classes, labelled.planning, None
     if planning is None:
-        own = seen = TopScoreTable.of_cells(tally.source_cells, tally.source_kind)
-        weights, cuts = own.counts.astype(float), TALLY_CUTS
+        fitted = seen = TopScoreTable.of_cells(tally.source_cells, tally.source_kind)
+        weights, cuts = fitted.counts.astype(float), TALLY_CUTS
     else:
         source, seen = (
             TopScoreTable.of_rows(planning.rows.source, planning.rows.source_labels),
@@ -348,24 +350,26 @@ def planned_by_labels(
         prior = np.bincount(source.labels, source.counts, n_classes) + 0.5
         ratio = mix / mix.sum() / prior if n_pilot else np.ones(n_classes) / prior.sum()
         columns = TopScoreTable.__slots__
-        own = TopScoreTable(
+        fitted = TopScoreTable(
             *(np.concatenate([getattr(side, name) for side in (source, pilot)]) for name in columns)
         )
         weights = np.concatenate([max(0.5 * n_pilot, 1) * source.counts * ratio[source.labels], pilot.counts])
 
-    def expected(path: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def count_errors(path: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """By rule and label: rows of the test that are accepted; weights of those here, and of the wrong ones."""
         share = seen.tables(path, int(seen.labels.max()) + 1)[:, 1::2].sum(axis=2) / seen.n_rows
-        accepted = TopScoreTable(own.predicted, own.top, own.labels, weights).tables(path, n_classes)[:, 1::2]
+        accepted = TopScoreTable(fitted.predicted, fitted.top, fitted.labels, weights).tables(path, n_classes)[
+            :, 1::2
+        ]
         total = accepted.sum(axis=2)
         return share * rows, total, total - np.diagonal(accepted, axis1=1, axis2=2)
 
-    path = planned_path(own, weights, seen, n_classes, cuts)
-    n, total, wrong = expected(path)
+    path = planned_path(fitted, weights, seen, n_classes, cuts)
+    n, total, wrong = count_errors(path)
     k = n * (wrong + limits) / (total + 1)
     sure = (limits >= 1) | ((n > 0) & (binomial_cdf(k + np.sqrt(k), n, limits) <= level))
     path = within_limits(path, sure)
-    n, total, wrong = (each.sum(axis=1) for each in expected(path))
+    n, total, wrong = (each.sum(axis=1) for each in count_errors(path))
     scores = ((wrong + error) / (total + 1) - error) * np.sqrt(n)
     return path[int(np.argmin(scores)) :]
 

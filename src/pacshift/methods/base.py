@@ -320,10 +320,10 @@ def options_of(method: Method) -> dict[str, Any]:
 def check_options(method: Any) -> None:
     """Refuse a value that the type of an option (``Literal``) does not list."""
     for option in fields(method):
-        values, given = get_args(option.type), getattr(method, option.name)
-        if get_origin(option.type) is Literal and given not in values:
+        values, value = get_args(option.type), getattr(method, option.name)
+        if get_origin(option.type) is Literal and value not in values:
             allowed = one_of([repr(value) for value in values])
-            raise InputError(f"{option.name} must be {allowed}, got {given!r}.")
+            raise InputError(f"{option.name} must be {allowed}, got {value!r}.")
 
 
 def check_method(method: Any) -> Method:

@@ -67,13 +67,13 @@ RANDOM_SAMPLE = (
 """What PS-T assumes instead of label shift."""
 
 
-def promises_target(given: Guarantee | HasGuarantee) -> bool:
+def promises_target(promise: Guarantee | HasGuarantee) -> bool:
     """Whether anything is promised about the target, by a guarantee, a method or a certificate.
 
     >>> promises_target("marginal"), promises_target("pac-source")
     (True, False)
     """
-    return MEANINGS[given if isinstance(given, str) else given.guarantee].promises_target
+    return MEANINGS[promise if isinstance(promise, str) else promise.guarantee].promises_target
 
 
 def needs_labels() -> str:

@@ -105,11 +105,11 @@ def thin(counts: IntArray, tally: Tally, keep: FloatArray, rng: np.random.Genera
     kept, uniform = np.empty_like(counts), np.empty(np.diff(tally.starts).max(initial=0))
     for label, share in enumerate(keep):
         members = slice(tally.starts[label], tally.starts[label + 1])
-        own = counts[members]
-        if own.max(initial=0) <= 1:  # single examples: one uniform number each is far cheaper
-            np.multiply(own, rng.random(out=uniform[: len(own)]) < share, out=kept[members])
+        each = counts[members]
+        if each.max(initial=0) <= 1:  # single examples: one uniform number each is far cheaper
+            np.multiply(each, rng.random(out=uniform[: len(each)]) < share, out=kept[members])
         else:
-            kept[members] = rng.binomial(own, share)
+            kept[members] = rng.binomial(each, share)
     return kept
 
 

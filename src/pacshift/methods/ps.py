@@ -91,7 +91,7 @@ def pac_threshold(tally: Tally, counts: IntArray, *, epsilon: float, delta: floa
     )
 
 
-def examples_needed(*, epsilon: float, delta: float) -> int:
+def fewest_examples(*, epsilon: float, delta: float) -> int:
     """The fewest examples of which none may be missed: (1 - ε)^n ≤ δ."""
     # A delta shared among classes may have become 0, and an epsilon of 1e-320 divides to infinity.
     smallest = 5e-324
@@ -115,7 +115,7 @@ def too_few(total: int, *, epsilon: float, delta: float, what: str = "source row
     tuple of str
         One sentence, or none where there are enough examples: the ``reasons`` of a ``Solution``.
     """
-    needed = examples_needed(epsilon=epsilon, delta=delta)
+    needed = fewest_examples(epsilon=epsilon, delta=delta)
     if total >= needed:
         return ()
     return (
@@ -181,11 +181,11 @@ def class_wise_solution(
     """
     share = delta / tally.n_classes
     cuts = [binomial_cut(int(m) + n_unknown, epsilon=epsilon, delta=share) for m in tally.class_counts]
-    needed = examples_needed(epsilon=epsilon, delta=share)
+    needed = fewest_examples(epsilon=epsilon, delta=share)
     return _per_class(tally, [cut - n_unknown for cut in cuts], needed=needed, what=what)
 
 
-def capped(
+def limit_classes(
     solution: Solution,
     tally: Tally,
     *,

@@ -173,10 +173,10 @@ def reasons_for_many_classes(
     if kind != EQUAL_MISS_RATE:
         return named
     within = "" if task.known is None else " within the bounds that are known"
-    own = f"each class got a threshold of its own from the source, whatever the target's label mix{within}"
+    alone = f"each class got a threshold of its own from the source, whatever the target's label mix{within}"
     if tried:
         many = (
-            f"{own}. Thresholds that rest on the target's predictions were certified too, but did not give "
+            f"{alone}. Thresholds that rest on the target's predictions were certified too, but did not give "
             "smaller sets on the target."
         )
     else:
@@ -187,7 +187,7 @@ def reasons_for_many_classes(
         )
         many = (
             f"{tally.n_classes} classes are more than the {MAX_LP_CLASSES} for which PS-LP solves linear "
-            f"programs, and {why}: {own}. No threshold depends on the target."
+            f"programs, and {why}: {alone}. No threshold depends on the target."
         )
     return (many, *named)
 

@@ -52,9 +52,9 @@ class PST(Method):
         # All looks in reach hold at once, whichever rows were left blank: the smallest sets may be chosen.
         each = [(one, family) for one in (labelled, *labelled.other_looks) for family in tried]
         cuts = [one.cut(epsilon=task.epsilon, delta=delta) for one, _ in each]
-        found = [family(one.test, cut, one.blanks) for (one, family), cut in zip(each, cuts, strict=True)]
-        chosen = smallest(tally, found, task.rows.mean_sizes)
-        (labelled, family), thresholds, cut = each[chosen], found[chosen], cuts[chosen]
+        candidates = [family(one.test, cut, one.blanks) for (one, family), cut in zip(each, cuts, strict=True)]
+        chosen = smallest(tally, candidates, task.rows.mean_sizes)
+        (labelled, family), thresholds, cut = each[chosen], candidates[chosen], cuts[chosen]
         reasons: tuple[str, ...] = ()
         if np.isneginf(thresholds).all():
             rows, unknown = labelled.looks[labelled.look], labelled.n_unknown

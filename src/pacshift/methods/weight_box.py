@@ -250,8 +250,8 @@ def _multiply(left: Interval, right: Interval) -> Interval:
     """All products; signs decide which corner is smallest, so take all four."""
     corners = left.lower * right.lower
     lower, upper = corners, corners.copy()
-    for one, other in ((left.lower, right.upper), (left.upper, right.lower), (left.upper, right.upper)):
-        corners = one * other
+    for first, second in ((left.lower, right.upper), (left.upper, right.lower), (left.upper, right.upper)):
+        corners = first * second
         np.minimum(lower, corners, out=lower)
         np.maximum(upper, corners, out=upper)
     return Interval(lower, upper)
@@ -351,7 +351,7 @@ class HullProgram:
         """Whether surely no weights fit. Near its tolerance a solver may say so wrongly, so it must prove it.
 
         The least s with ``rows u <= limits + s`` is above 0 if, for some prices y >= 0, so is the value below (by
-        weak duality, as in ``certified``).
+        weak duality, as in ``bound_value``).
         """
         self.program.solve()
         if not self.program.is_infeasible:
@@ -374,10 +374,10 @@ class HullProgram:
         self.program.solve()
         prices = np.maximum(-self.program.prices, 0.0)  # HiGHS minimises: the duals of "at most" rows are negative
         self.program.change_costs(np.array([column]), np.zeros(1))
-        bound = self.certified(prices, column, sign)
+        bound = self.bound_value(prices, column, sign)
         return float(self.scale[column] * (bound if sign > 0 else np.clip(-bound, 0.0, 1.0)))
 
-    def certified(self, prices: FloatArray, column: int, sign: float) -> float:
+    def bound_value(self, prices: FloatArray, column: int, sign: float) -> float:
         """Weak duality: c·u <= y·limits + sum_j max(c_j - (y·rows)_j, 0) for any prices y >= 0, as 0 <= u <= 1.
 
         The best prices make it exact; prices of 0 give what 0 <= u <= 1 says alone.

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pacshift.acceptance.tops import TopScoreTable, accepted, top_labels
+from pacshift.acceptance.tops import TopScoreTable, reaches_threshold, top_labels
 from pacshift.arrays import BoolArray, FloatArray, IntArray
 from pacshift.evaluation import EvaluationCounts
 from pacshift.rows.sets import add_top, block_sizes, exact_cuts
@@ -168,7 +168,7 @@ class AcceptRule(Rule):
             sets = np.empty(block.shape, np.bool_) if out is None else out
             rows, table = np.atleast_2d(block), np.atleast_2d(sets)
             label, top = top_labels(rows)
-            table[:] = ~accepted(label, top, self.thresholds)[:, None]
+            table[:] = ~reaches_threshold(label, top, self.thresholds)[:, None]
             table[np.arange(len(label)), label] = True
             return sets
 

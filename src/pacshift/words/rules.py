@@ -368,8 +368,8 @@ class AcceptWords(_Shared):
                 "classes",
                 f"Worst label: {text}; confidence {sure}." if most < no_more else "",
                 f"By predicted label: {list_classes(certificate, order, tell_label)}. These bounds hold together "
-                f"with confidence {sure}, beside the promise. The {given(certificate.epsilon)} are promised for all "
-                "labels together.",
+                f"with confidence {sure}, beside the promise. The {given(certificate.epsilon)} are promised for "
+                "all labels together.",
                 advice,
             )
         share = accepted_share(certificate)
