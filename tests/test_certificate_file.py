@@ -437,7 +437,6 @@ def test_files_with_impossible_values_are_refused(method: str, tmp_path: Path) -
         (("assumption", "refuted"), True, "label shift is rejected, and the promise rests on it"),
         (("classes", 0, "threshold"), "inf", "it would miss a class always"),
         (("classes", 0, "limit"), 0.1, "prediction sets have one limit for all classes"),
-        (("classes", 0, "limit"), None, "it lacks 'limit' in classes"),
         (("method_facts", "assumes_label_shift"), False, "PS-LP has assumes_label_shift True"),
         (("assumption", "level"), "nan", "assumption.level: 'nan' where a share above 0 and below 1 belongs"),
     ],
