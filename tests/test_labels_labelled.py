@@ -42,7 +42,7 @@ from pacshift.certification.request import check_request
 from pacshift.labels.labelled import intersect_bounds, mix_bounds, split_by_sheet
 from pacshift.labels.sheet import RowDraw
 from pacshift.methods import PSC, PSLP, Oracle, Solution, Task, resolve_method
-from pacshift.methods.ps import capped
+from pacshift.methods.ps import limit_classes
 from pacshift.mix.region import known_rows
 from pacshift.paths.labelled import LabelledTarget
 from pacshift.paths.looks import look_cuts
@@ -503,9 +503,9 @@ def test_blank_rows_may_be_of_any_class_too(monkeypatch: pytest.MonkeyPatch) -> 
 
     def remember(*args: Any, **options: Any) -> Solution:
         capping.append(options)
-        return capped(*args, **options)
+        return limit_classes(*args, **options)
 
-    monkeypatch.setattr("pacshift.certification.certify.capped", remember)
+    monkeypatch.setattr("pacshift.certification.certify.limit_classes", remember)
     blank, unknown, limit = {100, 150, 200, 250, 300}, [110, 160], 0.2
     sheet = filled(400, unknown=unknown)
     sheet = sheet.with_labels(None if row in blank else label for row, label in enumerate(sheet.labels))
