@@ -49,7 +49,10 @@ class Request:
 
     @property
     def sheet_epsilon(self) -> float:
-        """What the rows of a sheet are tested at: blank rows may have no class (Lemma 5 of ps-t.md)."""
+        """What the rows of a sheet are tested at, because blank ones may have no class.
+
+        Lemma 5 of docs/methods/ps-t.md.
+        """
         return self.epsilon - self.contamination
 
     def fitting(self, method: Method) -> "Request":
