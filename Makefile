@@ -57,11 +57,13 @@ check: test more ## everything that CI runs: under 30 minutes on 2 cores
 
 more: lint docs rest floor train-test ## what check does besides test
 
-lint: .stamps/dev ## check formatting, style, types, the import rules and the workflows
+lint: .stamps/dev ## check formatting, style, types, the import rules, names, the size of the house and the workflows
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python scripts/names.py
+	$(BIN)/python scripts/size.py --check
 	$(BIN)/zizmor --offline --quiet --strict-collection .github
 
 docs: .stamps/dev ## build the documentation into site/ (warnings are errors)

@@ -278,8 +278,8 @@ def write_failed_run(path: PathLike) -> None:
     file, text = Path(path), _in_text_format(_run_gauges(success=False))
     if file.exists():
         lines = file.read_text("utf-8", "replace").splitlines(keepends=True)
-        own = [line for line in lines if line.startswith(("# TYPE pacshift_", "pacshift_"))]
-        text += "".join(line for line in own if _RUN not in line)
+        ours = [line for line in lines if line.startswith(("# TYPE pacshift_", "pacshift_"))]
+        text += "".join(line for line in ours if _RUN not in line)
     with atomic_write(file) as draft:
         draft.write_text(text, encoding="utf-8")
 
