@@ -172,5 +172,5 @@ def test_a_clock_that_cannot_be_read_is_bad_input_and_an_empty_one_is_none(epoch
     done = python("-c", COMMAND, *words, cwd=tmp_path, env=os.environ | {"SOURCE_DATE_EPOCH": epoch})
     assert done.returncode == (2 if epoch else 0), done.stderr
     said = f"error: SOURCE_DATE_EPOCH must be a whole number of seconds since 1970, got {epoch!r}."
-    assert done.stderr == (f"{said} it.\n" if epoch else "")
+    assert done.stderr == (f"{said} Correct or unset it.\n" if epoch else "")
     assert (tmp_path / "c.json").exists() == (not epoch)

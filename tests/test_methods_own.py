@@ -99,7 +99,7 @@ def test_commands_use_its_certificate(certificate: Certificate, tmp_path: Path) 
         return result.stdout
 
     checked = json.loads(run("check", tmp_path / "c.json", tmp_path / "rows.npz", "--json"))
-    assert (checked["method"], checked["verdict"]) == ("KNOWN-RATIO", "kept")
+    assert (checked["certificate"]["method"], checked["verdict"]) == ("KNOWN-RATIO", "kept")
     run("predict", tmp_path / "c.json", tmp_path / "rows.npz", "-o", tmp_path / "sets.parquet")
     run("report", tmp_path / "c.json", "-o", tmp_path / "r.html")
     assert "KNOWN-RATIO" in (tmp_path / "r.html").read_text()
