@@ -22,6 +22,7 @@ PARTS = {
     "guarantee": ("guarantee.run", "how often each method breaks its promise"),
     "hunt": ("hunt.run", "a search for worlds in which a promise is broken too often"),
     "power": ("power.run", "what the test of label shift notices, by violation and number of rows (--data)"),
+    "populations": ("populations.run", "the test of label shift on halves of real people (needs --data)"),
     "lazy-labels": ("labels.run", "labels that `label --next` asks for (--data for people)"),
     "after-refusal": (
         "after_refusal.run",
