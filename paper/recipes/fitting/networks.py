@@ -394,7 +394,7 @@ def load_electra(folder: Path, texts: Sequence[str], n_classes: int) -> tuple[El
 
     if not (folder / "config.json").is_file():
         raise InputError(
-            f"{folder}: no config.json. weights= must name a folder with a pretrained ELECTRA: config.json, the "
+            f"{folder}: no config.json. --weights must name a folder with a pretrained ELECTRA: config.json, the "
             "weights (model.safetensors) and the word pieces (vocab.txt or tokenizer.json)."
         )
     logging.set_verbosity_error()
