@@ -159,7 +159,7 @@ class Rows:
     ) -> Tally:
         """The counts of all rows: of a source if they have labels, else of a target.
 
-        They equal ``Tally.from_scores(..., grid=True)`` of the whole table bit for bit, whatever the batches.
+        Those of a table equal ``Tally.from_scores(..., grid=True)`` bit for bit, whatever the batches.
 
         Parameters
         ----------
